@@ -179,7 +179,8 @@ int RunFrontEnd(const FrontEndFlags& flags) {
                                       .objectives = admission->objectives,
                                       .logs = logs,
                                       .connections = admission->connections,
-                                      .metrics = [&metrics] { return metrics.Text(); }});
+                                      .metrics = [&metrics] { return metrics.Text(); },
+                                      .unread = [&metrics] { metrics.OnUnread(); }});
   if (!ports) return ReportBadInput(ports.error());
   AwaitWorker(site, o, log);
   if (!o.models.empty()) {

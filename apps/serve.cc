@@ -346,7 +346,8 @@ Status ServeCommand::OpenPorts() {
                                        .connections = connections_,
                                        .streams = streams_.get(),
                                        .sampler = sampler_.get(),
-                                       .metrics = [this] { return metrics_->Text(); }});
+                                       .metrics = [this] { return metrics_->Text(); },
+                                       .unread = [this] { metrics_->OnUnread(); }});
   if (!ports) return std::unexpected(std::move(ports.error()));
   ports_ = *std::move(ports);
   if (routed_) routes_ = std::make_unique<RoutesWatch>(o_, *routed_, *service_, log_);

@@ -15,10 +15,11 @@
 #include "platform/ready_thread.h"
 #include "serve_access.h"
 #include "server/access/admin_socket.h"
-#include "server/access/refusal_pace.h"
+#include "server/access/paced_refusals.h"
 #include "server/autoscale/load_sampler.h"
 #include "server/grpc/grpc_server.h"
 #include "server/http/http_server.h"
+#include "server/kserve/body_admission.h"
 #include "server/kserve/trace_file.h"
 #include "server/kserve/trace_settings.h"
 #include "server/kserve/traced_service.h"
@@ -132,9 +133,13 @@ Expected<std::unique_ptr<ServerPorts>> ServerPorts::Start(const ServeOptions& o,
   GrpcOptions grpc = GrpcOptionsOf(o, parts, traces);
   auto refusals = std::make_shared<PacedRefusals>();
   http.refusals = refusals;
+  http.bodies = std::make_shared<BodyAdmission>(parts.unread);
   // Another node that waits for a refusal keeps its client waiting: those of a cluster call nodes
   // with routes, and the front ends of sites.
-  if (o.routes.empty() && o.schedulers.empty()) grpc.refusals = refusals;
+  if (o.routes.empty() && o.schedulers.empty()) {
+    grpc.refusals = refusals;
+    grpc.bodies = http.bodies;
+  }
   std::unique_ptr<GrpcServer> admin;
   if (!o.admin_socket.empty()) {
     admin = std::make_unique<GrpcServer>(AdminOptionsOf(o, parts, traces), traced);

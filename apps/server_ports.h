@@ -35,6 +35,7 @@ class ServerPorts {
     StreamSet* streams = nullptr;
     LoadSampler* sampler = nullptr;        // null: no advice
     std::function<std::string()> metrics;  // the page's text
+    std::function<void()> unread = {};     // told of each call that is refused by its header
   };
 
   // Listens on all three; an error says which port is not to be had.

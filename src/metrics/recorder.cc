@@ -24,16 +24,19 @@ Outcome OutcomeOf(const BatchReport& report, bool in_time) {
 }  // namespace
 
 void Recorder::Complete(const Batch& batch, const BatchReport& report, TimePoint answered) {
-  for (const Request& request : batch.requests) {
-    Add({.arrival = request.arrival,
-         .deadline = request.deadline,
-         .started = report.started,
-         .ended = answered,
-         .model = batch.model.value(),
-         .exit = static_cast<std::uint16_t>(batch.exit.value()),
-         .batch = static_cast<std::uint16_t>(batch.requests.size()),
-         .outcome = OutcomeOf(report, answered <= request.deadline)});
-  }
+  for (const Request& request : batch.requests) Complete(batch, report, request, answered);
+}
+
+void Recorder::Complete(const Batch& batch, const BatchReport& report, const Request& request,
+                        TimePoint answered) {
+  Add({.arrival = request.arrival,
+       .deadline = request.deadline,
+       .started = report.started,
+       .ended = answered,
+       .model = batch.model.value(),
+       .exit = static_cast<std::uint16_t>(batch.exit.value()),
+       .batch = static_cast<std::uint16_t>(batch.requests.size()),
+       .outcome = OutcomeOf(report, answered <= request.deadline)});
 }
 
 void Recorder::Reject(ModelId model, const Request& request, DropReason reason, TimePoint now) {

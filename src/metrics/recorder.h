@@ -33,6 +33,9 @@ class Recorder {
   void Add(const RequestRecord& record) { records_.push_back(record); }
   // From the dispatcher's outbox; `answered` is when the client had it.
   void Complete(const Batch& batch, const BatchReport& report, TimePoint answered);
+  // One of its requests, as its client has it.
+  void Complete(const Batch& batch, const BatchReport& report, const Request& request,
+                TimePoint answered);
   void Reject(ModelId model, const Request& request, DropReason reason, TimePoint now);
 
   std::span<const RequestRecord> records() const { return records_; }

@@ -5,6 +5,9 @@
 // never below what was in time meanwhile, however many are lost together. It opens with each that
 // was in time while it was half full or more. Nothing is refused before the first such loss.
 //
+// Of calls whose bodies are read it is the same (pipeline/body_gate.h), but what is lost costs
+// less.
+//
 // Pure and deterministic: no clock, no chance.
 #pragma once
 
@@ -29,6 +32,16 @@ class AdmissionWindow {
     std::uint64_t in_time = 0;   // of those
   };
 
+  struct Rule {
+    double least = 2;  // inside, whatever is lost
+    // With each loss. At balance one in nine or so is lost in vain: to refuse so many more that
+    // hardly any is lost would leave lanes idle and batches small.
+    double closes = 0.5;
+  };
+
+  AdmissionWindow() = default;
+  explicit AdmissionWindow(Rule rule) : rule_(rule) {}
+
   bool IsFull() const { return inside_ >= most_; }
   Place Enter() { return {++inside_, answered_, in_time_}; }
   // `stayed`: for how much of the SLO it was under way, above 0.
@@ -44,7 +57,8 @@ class AdmissionWindow {
       const double in_time = static_cast<double>(in_time_ - place.in_time) / slo;
       // Losses that came when few were inside were not for their number.
       const double room = kRoom * std::min<double>(met, answered);
-      most_ = std::min(most_, std::max({kLeast, in_time, std::min(most_, room) - kCloses}));
+      most_ =
+          std::min(most_, std::max({rule_.least, in_time, std::min(most_, room) - rule_.closes}));
       streak_ = 0;
     }
     if (end != End::kInTime) return;
@@ -53,17 +67,14 @@ class AdmissionWindow {
   }
 
  private:
-  // At balance one in nine or so is lost in vain: to refuse so many more that hardly any is lost
-  // would leave lanes idle and batches small.
-  static constexpr double kCloses = 0.5;
   static constexpr double kOpens = 0.05;
   static constexpr double kRoom = 2;
   static constexpr double kShortest = 0.1;
   // What was lost while the machine stood still for a moment is soon forgotten: the window opens
   // faster the longer nothing is lost.
   static constexpr double kFaster = 0.3;
-  static constexpr double kLeast = 2;
 
+  Rule rule_;
   int inside_ = 0;
   std::uint64_t answered_ = 0;
   std::uint64_t in_time_ = 0;

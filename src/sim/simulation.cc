@@ -6,12 +6,14 @@
 
 #include <fmt/format.h>
 
+#include "service/deadline.h"
 #include "sim/devices/machine_drift.h"
 #include "sim/devices/shared_devices.h"
 #include "sim/devices/sim_device.h"
 #include "sim/world/callers.h"
 #include "sim/world/event_heap.h"
 #include "sim/world/expected_requests.h"
+#include "sim/world/front.h"
 #include "sim/world/lane_scaler.h"
 #include "sim/world/pipeline_requests.h"
 #include "sim/world/plan_executor.h"
@@ -45,6 +47,7 @@ class World final : public Outbox, public PipelineWorld {
         served_models_(std::move(served_models)),
         arrivals_(std::move(arrivals)),
         callers_(scenario),
+        front_(scenario),
         policy_(policy),
         executor_(std::move(executor)),
         planning_(options.plan != nullptr || executor_ != nullptr
@@ -154,7 +157,7 @@ class World final : public Outbox, public PipelineWorld {
     const Duration drawn = AtSpeed(
         speed, device_.Draw(batch.model, batch.exit, static_cast<int>(batch.requests.size()),
                             running.report.started));
-    const Duration alone = drift_.Stretched(running.report.started, drawn);
+    const Duration alone = front_.Stretched(drift_.Stretched(running.report.started, drawn), now_);
     if (!shared_.empty()) return Share(batch, lane_slot, alone, speed);
     running.report.ended = drift_.End(running.report.started, alone);
     running.event = heap_.Push(running.report.ended + finish_overhead_, EventClass::kFinish,
@@ -178,28 +181,36 @@ class World final : public Outbox, public PipelineWorld {
   }
 
   void Reject(ModelId model, const Request& request, DropReason reason) override {
-    recorder_.Reject(model, request, reason, now_);
     if (reason != DropReason::kCancelled) CountEnd(false);
     if (request.payload != 0) {
+      recorder_.Reject(model, request, reason, now_);
       pipeline_requests_->Refused(request, reason, now_);
     } else {
-      callers_.Ended(model.value(), false, now_, heap_);
+      const TimePoint told =
+          front_.costs() ? front_.Refuse(model.value(), SloOf(model), now_) : now_;
+      recorder_.Reject(model, AsSent(model, request), reason, told);
+      callers_.Ended(model.value(), false, told, heap_);
     }
     last_ = now_;
   }
 
   void Complete(const Batch& batch, const BatchReport& report) override {
     const TimePoint answered = now_ + answer_overhead_;
-    recorder_.Complete(batch, report, answered);
-    for (const Request& request : batch.requests) {
-      CountEnd(answered <= request.deadline);
-      if (request.payload != 0) {
-        pipeline_requests_->Answered(request, answered);
-      } else {
-        callers_.Ended(batch.model.value(), true, answered, heap_);
-      }
-    }
     last_ = answered;
+    for (const Request& request : batch.requests) {
+      if (request.payload != 0) {
+        recorder_.Complete(batch, report, request, answered);
+        CountEnd(answered <= request.deadline);
+        pipeline_requests_->Answered(request, answered);
+        continue;
+      }
+      const TimePoint told = front_.costs() ? front_.Answer(answered) : answered;
+      const Request sent = AsSent(batch.model, request);
+      recorder_.Complete(batch, report, sent, told);
+      CountEnd(told <= sent.deadline);
+      callers_.Ended(batch.model.value(), true, told, heap_);
+      last_ = told;
+    }
   }
 
  private:
@@ -284,9 +295,63 @@ class World final : public Outbox, public PipelineWorld {
 
   void Cancel(ModelId model, RequestId request) override { dispatcher_.Cancel(model, request); }
 
-  void PipelineEnded(std::uint32_t pipeline, bool answered, TimePoint at) override {
+  TimePoint PipelineEnded(std::uint32_t pipeline, bool answered, TimePoint at) override {
+    const auto source = static_cast<std::uint32_t>(served_models_->models.size()) + pipeline;
+    if (front_.costs()) {
+      at = answered ? front_.Answer(at)
+                    : front_.Refuse(source, pipeline_requests_->slo(pipeline), at);
+    }
+    callers_.Ended(source, answered, at, heap_);
+    return at;
+  }
+
+  Duration SloOf(ModelId model) const { return served_models_->models[model.value()].slo; }
+
+  // A call that its client sent, and whose header the server has read.
+  struct Call {
+    std::uint32_t source = 0;  // as of an arrival
+    TimePoint sent;
+    TimePoint begun;
+  };
+
+  // The server reads a call that has come.
+  void Read(std::uint32_t source) {
+    const Front::Read read = front_.Take(source, now_);
+    if (free_reads_.empty()) {
+      free_reads_.push_back(static_cast<std::uint32_t>(reads_.size()));
+      reads_.emplace_back();
+    }
+    const std::uint32_t place = free_reads_.back();
+    free_reads_.pop_back();
+    reads_[place] = {source, now_, read.begun};
+    heap_.Push(read.done, EventClass::kRead, place);
+  }
+
+  void Begin(const Call& call) {
     const auto models = static_cast<std::uint32_t>(served_models_->models.size());
-    callers_.Ended(models + pipeline, answered, at, heap_);
+    const auto deadline = [&](Duration slo) {
+      return DeadlineOf(call.begun, slo, {}, front_.BothWays());
+    };
+    if (call.source >= models) {
+      const std::uint32_t pipeline = call.source - models;
+      return pipeline_requests_->Arrive(pipeline, call.sent,
+                                        deadline(pipeline_requests_->slo(pipeline)), now_);
+    }
+    const ModelId model{call.source};
+    const RequestId id = NextRequest();
+    if (front_.costs()) {
+      sent_.resize(id.value() + 1);
+      sent_.back() = call.sent;
+    }
+    Send(model, {.id = id, .arrival = call.begun, .deadline = deadline(SloOf(model))});
+  }
+
+  // A client's request with its own times.
+  Request AsSent(ModelId model, Request request) const {
+    if (!front_.costs()) return request;
+    request.arrival = sent_[request.id.value()];
+    request.deadline = request.arrival + SloOf(model);
+    return request;
   }
 
   // Of a model's requests or, behind the models, of a pipeline's.
@@ -299,16 +364,12 @@ class World final : public Outbox, public PipelineWorld {
     const Event event = heap_.top();
     heap_.Pop();
     if (event.kind == EventClass::kArrival) {
-      const auto models = static_cast<std::uint32_t>(served_models_->models.size());
-      if (event.subject < models) {
-        Send(ModelId{event.subject},
-             {.id = NextRequest(),
-              .arrival = now_,
-              .deadline = now_ + served_models_->models[event.subject].slo});
-      } else {
-        pipeline_requests_->Arrive(event.subject - models, now_);
-      }
+      front_.costs() ? Read(event.subject) : Begin({event.subject, now_, now_});
       return PushArrival(event.subject);
+    }
+    if (event.kind == EventClass::kRead) {
+      free_reads_.push_back(event.subject);
+      return Begin(reads_[event.subject]);
     }
     if (event.kind == EventClass::kStage) return pipeline_requests_->Start(event.subject, now_);
     if (event.kind == EventClass::kDevice) return TakeChange(event);
@@ -430,6 +491,10 @@ class World final : public Outbox, public PipelineWorld {
   const std::shared_ptr<const ServedModels> served_models_;
   std::vector<std::unique_ptr<Arrivals>> arrivals_;
   Callers callers_;
+  Front front_;
+  std::vector<Call> reads_;                // that the server reads
+  std::vector<std::uint32_t> free_reads_;  // free places in reads_
+  std::vector<TimePoint> sent_;  // by RequestId, where the front costs: of clients' requests
   Policy& policy_;
   const std::unique_ptr<PlanExecutor> executor_;  // null: lanes stay what they are
   std::optional<Planning> planning_;

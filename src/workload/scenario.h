@@ -51,6 +51,13 @@
 //   stall_ms = 0                   # and all lanes stand still for so long ...
 //   every_ms = 1000                # ... once in each of these
 //
+//   [front]                        # in simulation: what the server does beside running batches
+//   call_us = 20                   # its I/O threads need so long to read a call, ...
+//   byte_ns = 0.3                  # ... this for each byte of it (models and pipelines: bytes) ...
+//   answer_us = 15                 # ... and this to answer it; `tactus profile --front` measures
+//   threads = 1
+//   cores = "own"                  # or "shared": the lanes' cores do this work too
+//
 //   [autoscale]                    # lanes come and go in simulation; count is the most there are
 //   interval_s = 5                 # how often the advice is taken; 0: never (the default)
 //   window_s = 10                  # that the advice looks at
@@ -100,6 +107,7 @@
 //   exits = ["1", "4"]             # default: all that the profile knows
 //   accuracy = [0.076, 0.744]      # default: the profile's
 //   profile_as = "ResNet50"        # default: name; lets one profile serve several models
+//   bytes = 602112                 # of a call, for [front]
 //
 //   [[pipelines]]                  # in simulation: requests that go through several models, each
 //   name = "traffic"               # of which has its requests from these alone (docs/pipelines.md)
@@ -108,6 +116,7 @@
 //   rate_rps = 10                  # pipeline requests per second; default: that share
 //   deadlines = "latency"          # or equal, whole, ...: pipeline/declaration.h
 //   answer = "all"                 # all | each: without the rows that are late
+//   bytes = 90000                  # of a call, for [front]
 //
 //   [[pipelines.stages]]           # of the pipeline above
 //   name = "cars"                  # default: the model's
@@ -148,6 +157,7 @@ struct ScenarioModel {
   std::optional<double> rate_rps;  // none: its share of the total rate
   std::vector<std::string> exits;  // empty: all
   std::vector<double> accuracy;    // empty: the profile's
+  std::int64_t bytes = 0;          // of a call
 };
 
 struct LaneKind {
@@ -180,6 +190,7 @@ struct ScenarioPipeline {
   std::optional<double> rate_rps = {};  // none: its share of the total rate
   std::string deadlines = "latency";
   std::string answer = "all";
+  std::int64_t bytes = 0;  // of a call
   std::vector<ScenarioStage> stages;
 };
 
@@ -218,6 +229,12 @@ struct Scenario {
   double drift_factor = 1;
   double drift_stall_ms = 0;
   double drift_every_ms = 1000;
+  // [front]
+  double front_call_us = 0;
+  double front_byte_ns = 0;
+  double front_answer_us = 0;
+  int front_threads = 1;
+  std::string front_cores = "own";
   // [autoscale]
   double scale_interval_s = 0;
   double scale_window_s = 10;

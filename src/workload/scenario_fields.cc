@@ -27,6 +27,7 @@ constexpr std::string_view kAnswerRules = "all|each";
 constexpr double kMostRps = 1e7;
 constexpr double kLongestSeconds = 1e6;
 constexpr double kLongestMillis = 1e8;
+constexpr double kMostBytes = 1e12;
 constexpr double kMostInteger = 9007199254740992.0;  // 2^53: every whole number up to it is exact
 
 using S = Scenario;
@@ -64,6 +65,11 @@ constexpr std::array kScenarioFields = {
     ScenarioField<S>{"drift", "factor", &S::drift_factor, 0.1, 100},
     ScenarioField<S>{"drift", "stall_ms", &S::drift_stall_ms, 0, kLongestMillis},
     ScenarioField<S>{"drift", "every_ms", &S::drift_every_ms, 1e-3, kLongestMillis},
+    ScenarioField<S>{"front", "call_us", &S::front_call_us, 0, 1e6},
+    ScenarioField<S>{"front", "byte_ns", &S::front_byte_ns, 0, 1e3},
+    ScenarioField<S>{"front", "answer_us", &S::front_answer_us, 0, 1e6},
+    ScenarioField<S>{"front", "threads", &S::front_threads, 1, 1024},
+    ScenarioField<S>{"front", "cores", &S::front_cores, 0, 0, "own|shared"},
     ScenarioField<S>{"autoscale", "interval_s", &S::scale_interval_s, 0, kLongestSeconds},
     ScenarioField<S>{"autoscale", "window_s", &S::scale_window_s, 1e-3, kLongestSeconds},
     ScenarioField<S>{"autoscale", "start_delay_s", &S::scale_start_delay_s, 0, kLongestSeconds},
@@ -108,6 +114,7 @@ constexpr std::array kModelFields = {
     ScenarioField<M>{"models", "rate_rps", &M::rate_rps, 0, kMostRps},
     ScenarioField<M>{"models", "exits", &M::exits},
     ScenarioField<M>{"models", "accuracy", &M::accuracy, 0, 1},
+    ScenarioField<M>{"models", "bytes", &M::bytes, 0, kMostBytes},
 };
 
 constexpr std::array kLaneKindFields = {
@@ -130,6 +137,7 @@ constexpr std::array kPipelineFields = {
     ScenarioField<P>{"pipelines", "rate_rps", &P::rate_rps, 0, kMostRps},
     ScenarioField<P>{"pipelines", "deadlines", &P::deadlines, 0, 0, kDeadlineRules},
     ScenarioField<P>{"pipelines", "answer", &P::answer, 0, 0, kAnswerRules},
+    ScenarioField<P>{"pipelines", "bytes", &P::bytes, 0, kMostBytes},
 };
 
 constexpr std::array kStageFields = {

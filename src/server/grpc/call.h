@@ -102,10 +102,10 @@ class CallMethod {
 
   // The head is there. May end the call.
   virtual void OnBegin() {}
-  // A message of `size` bytes begins: whether it may come. kEnd: the method has ended the call, or
-  // will.
+  // A message of `size` bytes begins, of which `first` have come already, none where it is packed:
+  // whether the rest may come. kEnd: the method has ended the call, or will.
   enum class Admission { kRead, kSkip, kEnd };
-  virtual Admission Admit(std::size_t size) = 0;
+  virtual Admission Admit(std::size_t size, std::span<const std::byte> first) = 0;
   // `data` is null where it was skipped.
   virtual void OnMessage(Message message) = 0;
   // Whether the next message may be read; where not, the method says ReadOn later.

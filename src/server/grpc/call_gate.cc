@@ -33,9 +33,10 @@ Expected<CallGate::Place> CallGate::Hold(const CallHead& head, std::size_t bytes
   return place;
 }
 
-void CallGate::Refuse(const CallHead& head, std::size_t bytes, std::function<void()> tell) const {
+void CallGate::Refuse(const CallHead& head, std::size_t bytes, std::optional<Duration> patience,
+                      std::function<void()> tell) const {
   if (refusals_ == nullptr) return tell();
-  refusals_->Tell(head.client, bytes, head.TimeLeft(), std::move(tell));
+  refusals_->Tell(head.client, bytes, patience, std::move(tell));
 }
 
 }  // namespace tactus

@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/expected.h"
 #include "server/access/client_limits.h"
-#include "server/access/refusal_pace.h"
+#include "server/access/paced_refusals.h"
 #include "server/grpc/call.h"
+#include "server/kserve/body_admission.h"
 #include "server/kserve/objectives.h"
 
 namespace tactus {
@@ -45,11 +47,12 @@ class CallGate {
   // Null refusals: told at once.
   CallGate(std::shared_ptr<ClientLimits> limits, std::shared_ptr<PacedRefusals> refusals,
            std::size_t max_message, std::shared_ptr<const Objectives> objectives,
-           bool takes_granted, bool takes_entered)
+           bool takes_granted, bool takes_entered, std::shared_ptr<BodyAdmission> bodies)
       : max_message(max_message),
         takes_granted(takes_granted),
         takes_entered(takes_entered),
         objectives(std::move(objectives)),
+        bodies(std::move(bodies)),
         limits_(std::move(limits)),
         refusals_(std::move(refusals)) {}
 
@@ -61,6 +64,8 @@ class CallGate {
   const bool takes_entered;
   // What the names in kObjectiveHeader mean; null: nothing.
   const std::shared_ptr<const Objectives> objectives;
+  // Decides which messages of inference calls are read; null: all.
+  const std::shared_ptr<BodyAdmission> bodies;
   const std::shared_ptr<CallsNow> now = std::make_shared<CallsNow>();
 
   // Unavailable once the server stops.
@@ -70,8 +75,9 @@ class CallGate {
   // A place for bytes alone, which counts as no call.
   Expected<Place> Hold(const CallHead& head, std::size_t bytes) const;
   // Calls `tell`, which refuses a call of so many bytes, at once or when it is time to
-  // (access/refusal_pace.h), but before the client's own deadline.
-  void Refuse(const CallHead& head, std::size_t bytes, std::function<void()> tell) const;
+  // (service/refusal_pace.h), but while the client waits: for `patience`.
+  void Refuse(const CallHead& head, std::size_t bytes, std::optional<Duration> patience,
+              std::function<void()> tell) const;
 
  private:
   const std::shared_ptr<ClientLimits> limits_;

@@ -20,6 +20,7 @@
 namespace tactus {
 
 class Access;
+class BodyAdmission;
 class ClientLimits;
 class LoadSampler;
 class LogSettings;
@@ -48,6 +49,8 @@ struct GrpcOptions {
   std::shared_ptr<ClientLimits> limits;
   // Says when a client hears that its call was refused. Null: at once.
   std::shared_ptr<PacedRefusals> refusals = nullptr;
+  // Decides which messages of inference calls are read. Null: all.
+  std::shared_ptr<BodyAdmission> bodies = nullptr;
   // What the names in x-llm-d-inference-objective mean. Null: nothing.
   std::shared_ptr<const Objectives> objectives;
   // Read and changed by LogSettings. Null: the server does not know that extension.

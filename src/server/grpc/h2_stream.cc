@@ -135,7 +135,7 @@ void H2Stream::Feed(std::span<const std::byte> bytes) {
   const auto method = method_;
   while (!deaf_) {
     if (reader_.state() == MessageReader::State::kBegun) {
-      if (!Begun()) deaf_ = true;
+      if (!Begun(bytes)) deaf_ = true;
       continue;
     }
     if (reader_.state() == MessageReader::State::kWhole) {
@@ -154,8 +154,8 @@ void H2Stream::Feed(std::span<const std::byte> bytes) {
   }
 }
 
-// A message's length is there: whether the rest may come.
-bool H2Stream::Begun() {
+// A message's length is there, and maybe its first bytes: whether the rest may come.
+bool H2Stream::Begun(std::span<const std::byte> first) {
   message_begun_ = Clock::now();
   const auto refuse = [this](Error error) {
     Finish(EndOf(std::unexpected(std::move(error)), false));
@@ -178,7 +178,8 @@ bool H2Stream::Begun() {
                    fmt::format("the message has {} bytes, more than the {} that one may have",
                                reader_.size(), rpc_->most_bytes)});
   }
-  const CallMethod::Admission admitted = method_->Admit(reader_.size());
+  const CallMethod::Admission admitted =
+      method_->Admit(reader_.size(), reader_.flag() == 1 ? std::span<const std::byte>() : first);
   if (admitted == CallMethod::Admission::kEnd) return false;
   try {
     admitted == CallMethod::Admission::kRead ? reader_.Hold() : reader_.Skip();

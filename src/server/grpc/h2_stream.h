@@ -55,7 +55,7 @@ class H2Stream final : public ServerCall,
  private:
   Status CheckHead();
   void Feed(std::span<const std::byte> bytes);
-  bool Begun();
+  bool Begun(std::span<const std::byte> first);
   void Widen();
   void NoMore();
   void GiveUp(CallEnd end);

@@ -1,5 +1,6 @@
 #include "server/grpc/infer_method.h"
 
+#include <algorithm>
 #include <chrono>
 #include <new>
 #include <utility>
@@ -114,9 +115,18 @@ void InferMethod::OnBegin() {
   if (const Status open = gate_.Open(); !open) Refuse(open.error());
 }
 
-CallMethod::Admission InferMethod::Admit(std::size_t size) {
+CallMethod::Admission InferMethod::Admit(std::size_t size, std::span<const std::byte> first) {
   if (came_) return Admission::kSkip;  // one message is all that there may be
   came_ = true;
+  if (gate_.bodies != nullptr) {
+    auto body =
+        gate_.bodies->Enter(service_, ModelNameIn(first), -1, size, call_->head().TimeLeft());
+    if (!body) {
+      Refuse(body.error());
+      return Admission::kEnd;
+    }
+    body_ = *std::move(body);
+  }
   size_ = size;
   auto place = gate_.Enter(call_->head(), size);
   if (!place) {
@@ -157,6 +167,7 @@ void InferMethod::Start(ReadCall read) {
   if (!read.status) return Refuse(read.status.error());
   id_ = std::move(read.id);
   InferCall& call = *read.call;
+  if (call.model->slo > Duration{}) time_ = call.model->slo;
   call.way = call_->Way();
   grpc_deadline_ = TightenByGrpc(call_->head(), call);
   // The answer comes by way of the loop, hence after Infer has returned.
@@ -172,11 +183,21 @@ void InferMethod::Refuse(const Error& error) {
   CallEnd end = EndOf(std::unexpected(error), strict_triton_);
   if (!timing_.empty()) end.trailers.emplace_back("server-timing", timing_);
   if (!IsRefusal(std::unexpected(error))) return call_->End(std::move(end));
-  gate_.Refuse(call_->head(), size_, [self = shared_from_this(), end] { self->call_->End(end); });
+  gate_.Refuse(call_->head(), size_, Patience(),
+               [self = shared_from_this(), end] { self->call_->End(end); });
+}
+
+// For how much longer the client waits, or its answer is of use.
+std::optional<Duration> InferMethod::Patience() const {
+  const auto passed = std::chrono::steady_clock::now() - call_->head().arrived;
+  std::optional<Duration> patience = call_->head().TimeLeft();
+  if (time_) patience = std::min(patience.value_or(*time_), *time_ - Duration(passed));
+  return patience;
 }
 
 void InferMethod::Answer(InferReply&& reply) {
   running_.reset();
+  if (body_) body_->Answered(reply);
   if (gone_) return;
   timing_ = ServerTiming(reply);
   CallEnd end;

@@ -46,7 +46,7 @@ class InferMethod final : public CallMethod, public std::enable_shared_from_this
   ~InferMethod() override;
 
   void OnBegin() override;
-  Admission Admit(std::size_t size) override;
+  Admission Admit(std::size_t size, std::span<const std::byte> first) override;
   void OnMessage(Message message) override;
   void OnNoMore(bool cut) override;
   void OnGone() override;
@@ -55,6 +55,7 @@ class InferMethod final : public CallMethod, public std::enable_shared_from_this
   void Start(ReadCall read);
   void Answer(InferReply&& reply);
   void Refuse(const Error& error);
+  std::optional<Duration> Patience() const;
 
   InferenceService& service_;
   const CallGate& gate_;
@@ -63,11 +64,13 @@ class InferMethod final : public CallMethod, public std::enable_shared_from_this
   const std::shared_ptr<ServerCall> call_;
   std::size_t size_ = 0;  // of the request, as it came
   CallGate::Place place_;
+  std::shared_ptr<BodyAdmission::Place> body_;  // of its message; null: it needs none
   std::string id_;
-  std::string timing_;          // once it is answered
-  bool came_ = false;           // the message
-  bool gone_ = false;           // the client
-  bool grpc_deadline_ = false;  // nothing limits the call more than grpc-timeout
+  std::string timing_;            // once it is answered
+  bool came_ = false;             // the message
+  bool gone_ = false;             // the client
+  bool grpc_deadline_ = false;    // nothing limits the call more than grpc-timeout
+  std::optional<Duration> time_;  // that its model gives it; once it is known
   std::optional<CallId> running_;
 };
 

@@ -81,7 +81,7 @@ class ReflectionMethod final : public CallMethod {
                    std::shared_ptr<ServerCall> call)
       : services_(std::move(services)), call_(std::move(call)) {}
 
-  Admission Admit(std::size_t) override { return Admission::kRead; }
+  Admission Admit(std::size_t, std::span<const std::byte>) override { return Admission::kRead; }
   bool Takes() const override { return unsent_ < kMostUnsent; }
   void OnMessage(Message message) override {
     ServerReflectionRequest request;

@@ -39,7 +39,9 @@ class BoardStream final : public CallMethod, public std::enable_shared_from_this
     board_->streams.erase(this);
   }
 
-  Admission Admit(std::size_t) override { return key_ ? Admission::kSkip : Admission::kRead; }
+  Admission Admit(std::size_t, std::span<const std::byte>) override {
+    return key_ ? Admission::kSkip : Admission::kRead;
+  }
   void OnMessage(Message message) override {
     if (key_) return;
     auto key = message.packed ? Fail(ErrorCode::kUnimplemented, "this request may not be packed")

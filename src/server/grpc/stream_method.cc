@@ -28,7 +28,7 @@ StreamMethod::StreamMethod(InferenceService& service, const CallGate& gate, bool
 
 StreamMethod::~StreamMethod() { now_->calls.fetch_sub(counted_); }
 
-CallMethod::Admission StreamMethod::Admit(std::size_t size) {
+CallMethod::Admission StreamMethod::Admit(std::size_t size, std::span<const std::byte>) {
   auto place = gate_.Enter(call_->head(), size);
   if (place) {
     place_ = *std::move(place);
@@ -113,10 +113,12 @@ void StreamMethod::OnReply(Serial serial, std::size_t size, const ReadCall& read
     return Answer(serial, read.id, read.final_flag, std::move(reply));
   }
   calls_[serial].reset();
-  gate_.Refuse(call_->head(), size, [self = shared_from_this(), serial, id = read.id, reply] {
-    self->call_->Post(
-        [self, serial, id, reply]() mutable { self->Answer(serial, id, false, std::move(reply)); });
-  });
+  gate_.Refuse(call_->head(), size, call_->head().TimeLeft(),
+               [self = shared_from_this(), serial, id = read.id, reply] {
+                 self->call_->Post([self, serial, id, reply]() mutable {
+                   self->Answer(serial, id, false, std::move(reply));
+                 });
+               });
 }
 
 void StreamMethod::Answer(Serial serial, const std::string& id, bool final_flag,

@@ -23,7 +23,7 @@ class StreamMethod final : public CallMethod, public std::enable_shared_from_thi
                std::shared_ptr<ServerCall> call);
   ~StreamMethod() override;
 
-  Admission Admit(std::size_t size) override;
+  Admission Admit(std::size_t size, std::span<const std::byte>) override;
   void OnMessage(Message message) override;
   bool Takes() const override { return calls_.size() + unsent_ < kMaxCalls; }
   void OnNoMore(bool cut) override;

@@ -16,7 +16,7 @@ class UnaryMethod final : public CallMethod {
               std::shared_ptr<ServerCall> call)
       : gate_(gate), most_(most), answer_(std::move(answer)), call_(std::move(call)) {}
 
-  Admission Admit(std::size_t size) override {
+  Admission Admit(std::size_t size, std::span<const std::byte>) override {
     if (came_) return Admission::kSkip;
     came_ = true;
     if (most_ <= kTinyMessage) return Admission::kRead;

@@ -177,6 +177,15 @@ Expected<std::shared_ptr<InferMessage>> ParseInferRequest(const Message& message
   return request;
 }
 
+std::string_view ModelNameIn(std::span<const std::byte> first) {
+  FieldReader fields(first);
+  std::uint64_t tag = 0;
+  std::span<const std::byte> name;
+  if (first.empty() || !fields.Next(tag, name)) return {};
+  if (tag != LengthDelimited(inference::ModelInferRequest::kModelNameFieldNumber)) return {};
+  return {reinterpret_cast<const char*>(name.data()), name.size()};
+}
+
 OutMessage EncodeResponse(const inference::ModelInferResponse& head,
                           const std::vector<OutputTensor>& outputs,
                           const std::shared_ptr<const void>& storage) {

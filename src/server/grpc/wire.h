@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/expected.h"
@@ -32,6 +33,10 @@ Expected<std::shared_ptr<InferMessage>> ParseInferRequest(const Message& message
 // Of the message's bytes, those beside raw tensors, which take time to parse; all where there are
 // many fields to look through.
 std::size_t BytesBesideRaw(const Message& message);
+
+// The model that a ModelInferRequest asks for, as far as its first bytes say it: libraries write it
+// first. Empty: they do not.
+std::string_view ModelNameIn(std::span<const std::byte> first);
 
 // A ModelInferResponse: `head` has every field but raw_output_contents, `outputs` are by position.
 // The result keeps `storage` alive.

@@ -89,8 +89,7 @@ bool Connection::MayGo(Clock::time_point now) const {
   return arriving && now - heard() > kSilence;
 }
 
-std::expected<std::shared_ptr<ByteBudget>, HttpResponse> Connection::Admit(
-    const RequestHead& head) {
+std::expected<AdmittedHead, HttpResponse> Connection::Admit(const RequestHead& head) {
   const Scope needs = server_->handler->Needs(head.verb, head.target);
   client_ = address();
   if (needs == Scope::kAdmin && IsForeign(head)) {
@@ -108,7 +107,7 @@ std::expected<std::shared_ptr<ByteBudget>, HttpResponse> Connection::Admit(
   }
   if (needs == Scope::kOpen) {
     // Whoever may ask without a token, and as often as it likes, leaves nothing to be kept.
-    if (head.length == 0) return nullptr;
+    if (head.length == 0) return AdmittedHead{};
     return std::unexpected(ErrorResponse(413, "this path takes no body"));
   }
   auto allowed = server_->limits->Begin(client_, Clock::now());
@@ -118,7 +117,22 @@ std::expected<std::shared_ptr<ByteBudget>, HttpResponse> Connection::Admit(
     return std::unexpected(std::move(response));
   }
   allowed_ = *std::move(allowed);
-  return allowed_->bytes;
+  AdmittedHead admitted{.budget = allowed_->bytes};
+  if (head.verb != Verb::kPost || !head.length) return admitted;
+  auto place = server_->handler->EnterBody(head.target, *head.length, head.limit);
+  if (place) {
+    place_ = *std::move(place);
+    return admitted;
+  }
+  if (head.waits) {
+    // Whether it comes after all, nobody can tell.
+    HttpResponse response = ErrorResponse(503, place.error().message);
+    response.fields = "Retry-After: 1\r\n";
+    return std::unexpected(std::move(response));
+  }
+  unread_ = std::move(place.error());
+  admitted.skips = true;
+  return admitted;
 }
 
 void Connection::Read() {
@@ -221,6 +235,8 @@ void Connection::Handle() {
   HttpRequest& request = reader_.request();
   request.received = begun_;
   request.way = server_->delay.BothWays();
+  request.place = std::exchange(place_, nullptr);
+  request.unread = std::exchange(unread_, std::nullopt);
   head_only_ = request.verb == Verb::kHead;
   keep_alive_ = reader_.keep_alive();
   call_.reset();
@@ -425,6 +441,7 @@ void Connection::Close() {
   const auto self = weak_from_this().lock();  // a long body may hold the last of us
   if (rest_ != nullptr) std::exchange(rest_, nullptr)->Leave();
   allowed_.reset();
+  place_.reset();
   CloseSocket();
 }
 

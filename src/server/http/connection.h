@@ -58,7 +58,7 @@ class Connection final : public Exchange, public NetConnection {
   std::chrono::milliseconds ShakeLimit() const override { return options().head_timeout; }
   void Begin() override;
   void Refuse(const std::optional<std::string>& beyond) override;
-  std::expected<std::shared_ptr<ByteBudget>, HttpResponse> Admit(const RequestHead& head);
+  std::expected<AdmittedHead, HttpResponse> Admit(const RequestHead& head);
   void Read();
   void AwakeAt(std::size_t bytes);
   void OnRead(boost::system::error_code error, std::size_t n);
@@ -84,6 +84,9 @@ class Connection final : public Exchange, public NetConnection {
   const std::shared_ptr<ServerContext> server_;
   std::string client_;  // of the request: a token's name, or the address
   std::optional<ClientLimits::Call> allowed_;
+  // Of the request that comes: as HttpRequest has them.
+  std::shared_ptr<BodyAdmission::Place> place_;
+  std::optional<Error> unread_;
   RequestReader reader_;
   Phase phase_ = Phase::kShaking;
   bool reading_ = false;      // a read is under way

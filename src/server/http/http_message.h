@@ -15,6 +15,7 @@
 #include "base/expected.h"
 #include "server/access/byte_budget.h"
 #include "server/access/scope.h"
+#include "server/kserve/body_admission.h"
 #include "server/kserve/compression.h"
 #include "service/deadline.h"
 #include "service/infer_call.h"
@@ -40,6 +41,8 @@ struct HttpRequest {
   std::shared_ptr<ByteBudget> budget;
   std::chrono::steady_clock::time_point received;  // when its first bytes were
   Duration way{};  // how long it and its answer wait for the I/O thread
+  std::shared_ptr<BodyAdmission::Place> place;  // of its body; null: it has none
+  std::optional<Error> unread;                  // why the body was thrown away
 };
 
 // What follows a response's body piece by piece until the end: events, pictures.
@@ -93,6 +96,12 @@ class HttpHandler {
   virtual ~HttpHandler() = default;
   // What a client must be allowed in order to send a request to this target.
   virtual Scope Needs(Verb verb, std::string_view target) const = 0;
+  // Whether the body of this request, of so many bytes, is read: as BodyAdmission::Enter.
+  virtual Expected<std::shared_ptr<BodyAdmission::Place>> EnterBody(std::string_view /*target*/,
+                                                                    std::size_t /*bytes*/,
+                                                                    std::optional<Duration>) {
+    return nullptr;
+  }
   // Must not block. Answers through `exchange`, at once or later. `thread` numbers the I/O thread
   // that calls. A call that is under way in the service is returned, for Cancel.
   virtual std::optional<CallId> Handle(const HttpRequest& request, std::size_t thread,

@@ -19,6 +19,7 @@
 namespace tactus {
 
 class Access;
+class BodyAdmission;
 class ClientLimits;
 class LogSettings;
 class LoopLag;
@@ -60,6 +61,8 @@ struct HttpOptions {
   std::shared_ptr<ClientLimits> limits;
   // Says when a client hears that its call was refused. Null: at once.
   std::shared_ptr<PacedRefusals> refusals = nullptr;
+  // Decides which bodies of inference calls are read. Null: all.
+  std::shared_ptr<BodyAdmission> bodies = nullptr;
   // Told by how much the I/O threads are late, ten times a second. Null: nobody is.
   std::shared_ptr<LoopLag> lag;
   // What the names in x-llm-d-inference-objective mean. Null: nothing.

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "server/access/refusal_pace.h"
+#include "server/access/paced_refusals.h"
 #include "server/http/route.h"
 #include "server/http/streams_handler.h"
 #include "server/http/waiting_thread.h"
@@ -71,6 +71,7 @@ class KServeHandler final : public HttpHandler {
         log_settings_(options.log_settings),
         trace_settings_(options.trace_settings),
         refusals_(options.refusals),
+        bodies_(options.bodies),
         folders_(options.folders),
         strict_(options.strict_triton),
         waiting_(kWaitingCalls) {
@@ -81,6 +82,15 @@ class KServeHandler final : public HttpHandler {
 
   Scope Needs(Verb verb, std::string_view target) const override {
     return ScopeOf(RouteOf(target).endpoint, verb);
+  }
+
+  Expected<std::shared_ptr<BodyAdmission::Place>> EnterBody(
+      std::string_view target, std::size_t bytes, std::optional<Duration> limit) override {
+    if (bodies_ == nullptr || bytes < BodyAdmission::kLeastBytes) return nullptr;
+    const Route route = RouteOf(target);
+    const auto version = ParseVersion(route.version);
+    if (route.endpoint != Endpoint::kInfer || !version) return nullptr;
+    return bodies_->Enter(service_, route.model, *version, bytes, limit);
   }
 
   std::optional<CallId> Handle(const HttpRequest& request, std::size_t thread,
@@ -310,15 +320,21 @@ class KServeHandler final : public HttpHandler {
     std::string client;
     std::size_t bytes = 0;  // of the request's body
     std::chrono::steady_clock::time_point received;
-    TimeLimit limit;  // the client's
-
-    // For how much longer the client waits for an answer; nothing where it did not say.
-    std::optional<Duration> Patience() const {
-      const auto limited = limit.shortest();
-      if (!limited) return limited;
-      return *limited - (std::chrono::steady_clock::now() - received);
-    }
+    TimeLimit limit;  // the client's, and the model's
+    std::shared_ptr<BodyAdmission::Place> place;
   };
+
+  // Says `response` when this client is to hear of a refusal.
+  void Refuse(std::string_view client, std::size_t bytes, const TimeLimit& limit,
+              std::chrono::steady_clock::time_point received, std::shared_ptr<Exchange> to,
+              std::move_only_function<HttpResponse()> response) {
+    if (refusals_ == nullptr) return to->Answer(std::move(response));
+    std::optional<Duration> patience = limit.shortest();
+    if (patience) *patience -= std::chrono::steady_clock::now() - received;
+    auto shared = std::make_shared<std::move_only_function<HttpResponse()>>(std::move(response));
+    refusals_->Tell(std::string(client), bytes, patience,
+                    [to = std::move(to), shared] { to->Answer([shared] { return (*shared)(); }); });
+  }
 
   // A lease on the bytes of tensors that came as text, and on as many again for the answer. They
   // outlive the text, which the body counts. Null where they are few.
@@ -340,6 +356,13 @@ class KServeHandler final : public HttpHandler {
     // The model first: whoever asks for one that is not there hears that, whatever else is wrong.
     auto model = Find(route);
     if (!model) return refuse(Refusal(model.error()));
+    if (request.unread) {
+      TimeLimit limit = request.limit.value_or(TimeLimit{});
+      limit.Tighten((*model)->slo > Duration{} ? std::optional((*model)->slo) : std::nullopt);
+      Refuse(request.client, 0, limit, request.received, std::move(exchange),
+             [response = Refusal(*request.unread)]() mutable { return std::move(response); });
+      return std::nullopt;
+    }
     auto body = Inflated(request);
     if (!body) return refuse(std::move(body.error()));
 
@@ -360,16 +383,17 @@ class KServeHandler final : public HttpHandler {
     auto pending = std::make_shared<Pending>(Pending{
         std::move(exchange), std::move(decoded->form), ChooseCoding(request.accept_encoding),
         strict_, std::move(call->classes), *std::move(lease), std::string(request.client),
-        request.body.size(), request.received, call->limit});
+        request.body.size(), request.received, call->limit, request.place});
+    if (call->model->slo > Duration{}) pending->limit.Tighten(call->model->slo);
     call->id = pending->form.id;
     call->reply = [this, pending = std::move(pending)](InferReply&& reply) {
       Exchange& to = *pending->exchange;
-      if (refusals_ != nullptr && IsRefusal(reply.status)) {
-        return refusals_->Tell(
-            pending->client, pending->bytes, pending->Patience(), [pending, reply] {
-              pending->exchange->Answer(
-                  [pending, reply]() mutable { return ResponseTo(std::move(reply), *pending); });
-            });
+      if (pending->place) pending->place->Answered(reply);
+      if (IsRefusal(reply.status)) {
+        return Refuse(pending->client, pending->bytes, pending->limit, pending->received,
+                      pending->exchange, [pending, reply = std::move(reply)]() mutable {
+                        return ResponseTo(std::move(reply), *pending);
+                      });
       }
       const bool heavy = IsHeavy(reply, *pending);
       auto make = [pending, reply = std::move(reply)]() mutable {
@@ -433,6 +457,7 @@ class KServeHandler final : public HttpHandler {
   const std::shared_ptr<LogSettings> log_settings_;      // or null
   const std::shared_ptr<TraceSettings> trace_settings_;  // or null
   const std::shared_ptr<PacedRefusals> refusals_;        // or null
+  const std::shared_ptr<BodyAdmission> bodies_;          // or null
   const std::shared_ptr<ModelFolders> folders_;          // or null
   const bool strict_;
   std::vector<InferRequestDecoder> decoders_;  // by I/O thread, then those that decode

@@ -189,6 +189,7 @@ struct RequestReader::Body {
   bool expects_continue = false;
   bool takes_interim = false;
   bool keep_alive = false;
+  bool skips = false;  // the body
   std::shared_ptr<BodyBuffer> body;
   std::size_t body_size = 0;                 // received so far
   std::optional<std::size_t> body_expected;  // empty: chunked
@@ -218,6 +219,7 @@ void RequestReader::Body::Begin() {
   state = State::kHead;
   touched = blank = false;
   expects_continue = false;
+  skips = false;
   body_size = 0;
   body_expected.reset();
   request = {};
@@ -313,20 +315,30 @@ RequestReader::State RequestReader::Body::OnHead() {
     if (length && *length > limits.body) return TooLarge();
     body_expected = length ? static_cast<std::size_t>(*length) : 0;
   }
+  request.limit = TimeLimitOf(head);
   if (!gate) return state;
   auto admitted = gate({.verb = VerbOf(head.method()),
                         .target = OriginForm(View(head.target())),
                         .authorization = View(head[http::field::authorization]),
                         .host = View(head[http::field::host]),
                         .origin = View(head[http::field::origin]),
-                        .length = body_expected});
+                        .length = body_expected,
+                        .limit = request.limit ? request.limit->shortest() : std::nullopt,
+                        .waits = expects_continue});
   if (!admitted) return Fail(std::move(admitted.error()));
-  budget = *std::move(admitted);
+  budget = std::move(admitted->budget);
+  skips = admitted->skips && body_expected.has_value();
   return state;
 }
 
 RequestReader::State RequestReader::Body::CopyKnownBody() {
   const std::size_t expected = *body_expected;
+  if (skips) {
+    const std::size_t n = std::min(end - begin, expected - body_size);
+    begin += n;
+    body_size += n;
+    return body_size == expected ? OnWhole() : state;
+  }
   if (expected > 0 && body_size == 0 && !Ensure(std::min(expected, kFirstBody))) return state;
   while (begin < end && body_size < expected) {
     if (body_size == body->capacity() && !Ensure(std::min(expected, body_size * 2))) return state;
@@ -380,8 +392,7 @@ RequestReader::State RequestReader::Body::OnWhole() {
   request.accept_encoding = View(head[http::field::accept_encoding]);
   request.objective = View(head[{kObjectiveHeader.data(), kObjectiveHeader.size()}]);
   request.inference_header_length = optional("Inference-Header-Content-Length");
-  request.limit = TimeLimitOf(head);
-  if (body_size > 0) {
+  if (body_size > 0 && !skips) {
     request.body = {body->data(), body_size};
     request.body_owner = BodyBuffer::Lend(body);
     request.budget = budget;
@@ -400,6 +411,7 @@ std::span<char> RequestReader::Space() {
   if (b.state == State::kBody && b.body_expected) {
     CHECK(b.begin == b.end, "bytes of the body were left in the head's buffer");
     b.begin = b.end = 0;
+    if (b.skips) return {b.buffer.get(), std::min(b.capacity, *b.body_expected - b.body_size)};
     if (b.body_size < b.body->capacity() || b.Ensure(std::min(*b.body_expected, b.body_size * 2))) {
       const std::size_t room = std::min(b.body->capacity(), *b.body_expected) - b.body_size;
       return {reinterpret_cast<char*>(b.body->data() + b.body_size), room};

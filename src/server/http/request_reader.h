@@ -31,11 +31,15 @@ struct RequestHead {
   std::string_view authorization;     // empty where absent
   std::string_view host, origin;      // likewise
   std::optional<std::size_t> length;  // of the body; nothing where it comes in chunks
+  std::optional<Duration> limit;      // the shortest that its fields state
+  bool waits = false;                 // its body comes once "100 Continue" is said
 };
-// What the body's bytes are taken of; or the answer that refuses the request: its body is not read,
-// and the connection ends.
-using HeadGate =
-    std::function<std::expected<std::shared_ptr<ByteBudget>, HttpResponse>(const RequestHead&)>;
+struct AdmittedHead {
+  std::shared_ptr<ByteBudget> budget;  // what the body's bytes are taken of
+  bool skips = false;  // a body whose length is known is thrown away as it comes: it is empty
+};
+// Or the answer that refuses the request: its body is not read, and the connection ends.
+using HeadGate = std::function<std::expected<AdmittedHead, HttpResponse>(const RequestHead&)>;
 
 class RequestReader {
  public:

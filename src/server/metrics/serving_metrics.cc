@@ -292,6 +292,11 @@ void ServingMetrics::OnRefused(std::string_view, ErrorCode code) {
   }
 }
 
+void ServingMetrics::OnUnread() {
+  body_->refused.Add({{"reason", "unread"}}).Increment();
+  body_->bad.fetch_add(1, std::memory_order_relaxed);
+}
+
 void ServingMetrics::OnBatch(const ModelSpec& model, const BatchRecord& record) {
   ModelSeries& s = body_->SeriesOf(model);
   s.batch_size->Observe(record.batch);

@@ -87,6 +87,8 @@ class ServingMetrics final : public Observer {
 
   void OnAnswered(const ModelSpec& model, const RequestRecord& record, int rows) override;
   void OnRefused(std::string_view model, ErrorCode code) override;
+  // A call was refused by its header: its body was not read.
+  void OnUnread();
   void OnBatch(const ModelSpec& model, const BatchRecord& record) override;
 
  private:

@@ -8,8 +8,8 @@
 #include "server/access/access.h"
 #include "server/access/client_limits.h"
 #include "server/net/decode_threads.h"
-#include "server/net/loop_delay.h"
 #include "server/net/loop_lag.h"
+#include "service/loop_delay.h"
 
 namespace tactus {
 

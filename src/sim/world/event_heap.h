@@ -21,6 +21,7 @@ enum class EventClass : std::uint8_t {
   kDevice,
   kFinish,
   kArrival,
+  kRead,
   kStage,
   kLaneLost,
   kLaneBack,
@@ -33,7 +34,8 @@ enum class EventClass : std::uint8_t {
 struct Event {
   TimePoint at;
   EventClass kind = EventClass::kArrival;
-  std::uint32_t subject = 0;  // of an arrival: the model, or behind them the pipeline; of a stage
+  std::uint32_t subject = 0;  // of an arrival: the model, or behind them the pipeline; of a call
+                              // that is read: its place among those that are; of a stage
                               // that may start: PipelineRequests'; of a completion: the device's
                               // place; of a device's change: the device; of a lane lost, back or
                               // prepared: the lane

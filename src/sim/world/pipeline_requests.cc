@@ -12,13 +12,15 @@ PipelineRequests::Underway& PipelineRequests::At(PipelineRequestId id) {
   return underway_[id.value()];
 }
 
-void PipelineRequests::Arrive(std::uint32_t pipeline, TimePoint now) {
+void PipelineRequests::Arrive(std::uint32_t pipeline, TimePoint sent, TimePoint deadline,
+                              TimePoint now) {
   at_once_.clear();
-  arriving_ = true;
-  const PipelineRequestId id = flow_.Begin(pipeline, now, now + flow_.pipelines()[pipeline].slo);
-  arriving_ = false;
+  arriving_ = sent;
+  const PipelineRequestId id = flow_.Begin(pipeline, now, deadline);
+  arriving_.reset();
   Underway& underway = At(id);
   underway.pipeline = pipeline;
+  underway.sent = sent;
   underway.arrival = arrived_[pipeline]++;
   for (const std::uint32_t place : at_once_) {
     runs_[place].queued = false;
@@ -115,16 +117,21 @@ bool PipelineRequests::Settle(TimePoint now) {
 }
 
 void PipelineRequests::Ended(const PipelineEnd& end) {
-  records_.push_back({.arrival = end.arrival,
-                      .ended = end.ended,
-                      .pipeline = end.pipeline,
-                      .stage = end.stage.value(),
-                      .outcome = end.outcome,
-                      .items = end.items,
-                      .items_lost = end.items_lost});
   const bool answered =
       end.outcome == PipelineOutcome::kOnTime || end.outcome == PipelineOutcome::kLate;
-  world_.PipelineEnded(end.pipeline, answered, end.ended);
+  // A request that is refused as it comes ends before it has a place.
+  const TimePoint sent = arriving_ ? *arriving_ : At(end.request).sent;
+  const TimePoint told = world_.PipelineEnded(end.pipeline, answered, end.ended);
+  const bool in_time = told <= sent + flow_.pipelines()[end.pipeline].slo;
+  records_.push_back({.arrival = sent,
+                      .ended = told,
+                      .pipeline = end.pipeline,
+                      .stage = end.stage.value(),
+                      .outcome = !answered ? end.outcome
+                                 : in_time ? PipelineOutcome::kOnTime
+                                           : PipelineOutcome::kLate,
+                      .items = end.items,
+                      .items_lost = end.items_lost});
 }
 
 std::vector<PipelineRecord> PipelineRequests::Take(TimePoint now) && {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/request.h"
@@ -21,8 +22,8 @@ class PipelineWorld {
   // To the dispatcher, which may refuse it at once.
   virtual void Send(ModelId model, const Request& request) = 0;
   virtual void Cancel(ModelId model, RequestId request) = 0;
-  // A pipeline's request ended at `at`; `answered`: in time or late.
-  virtual void PipelineEnded(std::uint32_t pipeline, bool answered, TimePoint at) = 0;
+  // A pipeline's request ended at `at`; `answered`: in time or late. Returns when its client knows.
+  virtual TimePoint PipelineEnded(std::uint32_t pipeline, bool answered, TimePoint at) = 0;
 };
 
 class PipelineRequests final : private FlowOutbox {
@@ -36,8 +37,9 @@ class PipelineRequests final : private FlowOutbox {
         world_(world),
         heap_(heap) {}
 
-  // A request to this pipeline.
-  void Arrive(std::uint32_t pipeline, TimePoint now);
+  Duration slo(std::uint32_t pipeline) const { return flow_.pipelines()[pipeline].slo; }
+  // A request to this pipeline, which its client sent at `sent`.
+  void Arrive(std::uint32_t pipeline, TimePoint sent, TimePoint deadline, TimePoint now);
   // The event `subject` of class kStage.
   void Start(std::uint32_t subject, TimePoint now);
   // What became of a request that was sent; `at`: when its answer is there.
@@ -63,6 +65,7 @@ class PipelineRequests final : private FlowOutbox {
   };
   struct Underway {
     std::uint32_t pipeline = 0;
+    TimePoint sent;
     std::uint64_t arrival = 0;        // its number among the pipeline's
     std::vector<std::uint32_t> runs;  // places in runs_ of those that have not ended
   };
@@ -87,7 +90,7 @@ class PipelineRequests final : private FlowOutbox {
   std::vector<std::uint32_t> free_;       // places in runs_
   std::vector<std::uint32_t> cancelled_;  // places that may have ended since
   std::vector<std::uint32_t> at_once_;    // what the request that now arrives begins with
-  bool arriving_ = false;
+  std::optional<TimePoint> arriving_;     // when its client sent it
   std::vector<PipelineRecord> records_;
 };
 

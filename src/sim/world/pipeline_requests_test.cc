@@ -48,9 +48,12 @@ class Script final : public PipelineWorld {
     Write("cancel {}", id.value());
     requests_.Refused(sent_[id.value()], DropReason::kCancelled, kStart);
   }
-  void PipelineEnded(std::uint32_t, bool, TimePoint) override {}
+  TimePoint PipelineEnded(std::uint32_t, bool, TimePoint at) override { return at; }
 
-  void Arrive(int ms) { requests_.Arrive(0, kStart + Millis(ms)); }
+  void Arrive(int ms) {
+    const TimePoint at = kStart + Millis(ms);
+    requests_.Arrive(0, at, at + kSlo, at);
+  }
   void Answer(std::uint64_t id, int ms) { requests_.Answered(sent_[id], kStart + Millis(ms)); }
   void Refuse(std::uint64_t id, int ms) { Refuse(sent_[id], kStart + Millis(ms)); }
   // When it is sent.

@@ -1,7 +1,6 @@
-#include "server/access/refusal_pace.h"
+#include "service/refusal_pace.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace tactus {
 
@@ -19,33 +18,6 @@ TimePoint RefusalPace::When(const std::string& client, std::size_t bytes, Durati
   // Who waits that long may come back for one more.
   known->second = std::max(known->second, at);
   return at;
-}
-
-void PacedRefusals::Tell(const std::string& client, std::size_t bytes,
-                         std::optional<Duration> patience, std::function<void()> tell) {
-  {
-    const std::lock_guard lock(mutex_);
-    const TimePoint now = clock_.Now();
-    const TimePoint at =
-        stopped_ ? now : pace_.When(client, bytes, patience.value_or(RefusalPace::kInvited), now);
-    if (at > now && timer_.waiting() < kMostHeld) {
-      if (!started_) timer_.Start([this] { return clock_.Now(); });
-      started_ = true;
-      timer_.At(at, std::move(tell));
-      return;
-    }
-  }
-  tell();
-}
-
-void PacedRefusals::Stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (stopped_) return;
-    stopped_ = true;
-  }
-  timer_.Stop();
-  timer_.Run(kNever);
 }
 
 }  // namespace tactus

@@ -1,4 +1,4 @@
-#include "server/access/refusal_pace.h"
+#include "service/refusal_pace.h"
 
 #include <string>
 
@@ -56,24 +56,6 @@ TEST(RefusalPace, RemembersNoMoreThanSoManyClients) {
   for (std::size_t i = 0; i <= 2 * RefusalPace::kMostClients; ++i) {
     EXPECT_EQ(pace.When(std::to_string(i), 80, kPatient, kAt), kAt);
   }
-}
-
-TEST(PacedRefusals, TellEachOnceAndAtTheStopWhatIsHeld) {
-  PacedRefusals refusals;
-  int told = 0;
-  constexpr int kCalls = 500;
-  std::mutex mutex;
-  const auto tell = [&] {
-    const std::lock_guard lock(mutex);
-    ++told;
-  };
-  for (int i = 0; i < kCalls; ++i) refusals.Tell("storm", 1'000'000, std::nullopt, tell);
-  EXPECT_GT(refusals.held(), 0u);
-  refusals.Stop();
-  EXPECT_EQ(refusals.held(), 0u);
-  EXPECT_EQ(told, kCalls);
-  refusals.Tell("storm", 1'000'000, std::nullopt, tell);
-  EXPECT_EQ(told, kCalls + 1);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "server/net/loop_delay.h"
+#include "service/loop_delay.h"
 
 #include <cstdint>
 

@@ -1,0 +1,65 @@
+#include "sim/world/front.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace tactus {
+namespace {
+
+constexpr double kLately = 0.05;  // s
+// What CPU-bound lanes keep of a core that short pieces of work interrupt.
+constexpr double kMostOfACore = 0.5;
+
+}  // namespace
+
+Front::Front(const Scenario& scenario)
+    : costs_(scenario.front_call_us > 0 || scenario.front_answer_us > 0 ||
+             scenario.front_byte_ns > 0),
+      shared_core_(scenario.front_cores == "shared"),
+      call_(FromMillis(scenario.front_call_us * 1e-3)),
+      answer_(FromMillis(scenario.front_answer_us * 1e-3)),
+      ns_per_byte_(scenario.front_byte_ns),
+      free_(static_cast<std::size_t>(scenario.front_threads), kStart),
+      at_(kStart) {
+  for (const ScenarioModel& model : scenario.models) bytes_.push_back(model.bytes);
+  for (const ScenarioPipeline& pipeline : scenario.pipelines) bytes_.push_back(pipeline.bytes);
+}
+
+Front::Read Front::Take(std::uint32_t source, TimePoint now) {
+  const double body = ns_per_byte_ * static_cast<double>(bytes_[source]);
+  return Work(call_ + Nanos(std::llround(body)), now);
+}
+
+TimePoint Front::Answer(TimePoint now) {
+  const Read work = Work(answer_, now);
+  delay_.Note(work.begun - now);
+  return work.done;
+}
+
+TimePoint Front::Refuse(std::uint32_t source, Duration slo, TimePoint now) {
+  static const std::string kClient = "all";
+  const TimePoint told = pace_.When(kClient, bytes_[source], slo, now);
+  return std::max(told, Work(answer_, now).done);
+}
+
+Duration Front::Stretched(Duration alone, TimePoint now) const {
+  if (!costs_ || !shared_core_) return alone;
+  const double left = 1 - std::min(Load(now), kMostOfACore);
+  return Nanos(std::llround(static_cast<double>(alone.count()) / left));
+}
+
+Front::Read Front::Work(Duration cost, TimePoint now) {
+  TimePoint& free = *std::ranges::min_element(free_);
+  const TimePoint begun = std::max(free, now);
+  free = begun + cost;
+  load_ = Load(now) + ToSeconds(cost) / kLately;
+  at_ = now;
+  return {.begun = begun, .done = free};
+}
+
+double Front::Load(TimePoint now) const {
+  return load_ * std::exp(-ToSeconds(now - at_) / kLately);
+}
+
+}  // namespace tactus
