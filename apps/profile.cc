@@ -16,8 +16,10 @@
 #include "engines/device_name.h"
 #include "engines/registry.h"
 #include "experiment/experiment.h"
+#include "measurement/front_cost.h"
 #include "metrics/report.h"
 #include "output_file.h"
+#include "platform/process.h"
 #include "profiling/machine.h"
 #include "profiling/machine_peaks.h"
 #include "profiling/profile_text.h"
@@ -45,6 +47,7 @@ struct ProfileCommand {
   bool quick = false;
   bool resume = false;
   bool no_pin = false;
+  bool front = false;
   int threads = 1;
   std::string device = "cpu";
   double share = 100;  // per cent
@@ -287,7 +290,30 @@ int MeasureModels(const ProfileCommand& command) {
   return failed == 0 ? 0 : 1;
 }
 
+int MeasureFronts(const ProfileCommand& command) {
+  const int rounds = command.quick ? 1 : 5;
+  const double seconds = command.quick ? 0.3 : 1;
+  fmt::print(stderr, "a made-up model over HTTP and gRPC: about {:.0f} s\n",
+             2 * 2 * rounds * seconds + 2);
+  FrontCost http;
+  for (const std::string protocol : {"http", "grpc"}) {
+    const auto cost = MeasureFront(
+        {.program = ThisProgram(), .protocol = protocol, .rounds = rounds, .seconds = seconds},
+        [&](double done) { fmt::print(stderr, "{}: {:.0f} %\n", protocol, 100 * done); });
+    if (!cost) return ReportBadInput(cost.error());
+    if (protocol == "http") http = *cost;
+    fmt::print("{:<6}{:>8.1f} us a call, {:.3f} ns a byte of its body\n", protocol, cost->call_us,
+               cost->byte_ns);
+  }
+  fmt::print(
+      "\nIn a scenario, with `bytes` in its [[models]] (this is HTTP):\n\n"
+      "[front]\ncall_us = {:.1f}\nbyte_ns = {:.3f}\n",
+      http.call_us, http.byte_ns);
+  return 0;
+}
+
 int RunProfile(const ProfileCommand& command) {
+  if (command.front) return MeasureFronts(command);
   if (!command.import_alpha_beta.empty() || !command.import_cells.empty()) return Import(command);
   if (command.models.empty()) {
     return ReportBadInput({ErrorCode::kInvalidArgument,
@@ -343,6 +369,9 @@ void AddProfile(CLI::App& app, CommandContext& context) {
   command->add_option("--engine", options->engine, "Engine to measure: " + EngineNames())
       ->capture_default_str();
   command->add_option("--onnxruntime", options->onnxruntime, "libonnxruntime.so, or its folder");
+  command->add_flag("--front", options->front,
+                    "Measure instead what the server spends on calls beside running them, for a "
+                    "scenario's [front]");
   auto* cells = command
                     ->add_option("--import-cells", options->import_cells,
                                  "Write a profile from a CSV: model, exit, batch, latency_ms")

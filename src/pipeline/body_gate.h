@@ -8,6 +8,7 @@
 // Pure: instants are parameters. From one thread at a time.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <queue>
 #include <vector>
@@ -19,8 +20,10 @@ namespace tactus {
 
 class BodyGate {
  public:
-  // More than the largest usual batch, so that what was lost once cannot keep batches small.
-  static constexpr double kLeast = 64;
+  // As many as a usual batch, so that what was lost once cannot keep batches small.
+  static constexpr double kLeast = 16;
+  // A smaller body costs about as much as its refusal: it is read without asking.
+  static constexpr std::size_t kLeastBytes = std::size_t{32} << 10;
 
   struct Place {
     AdmissionWindow::Place window;

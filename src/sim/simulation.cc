@@ -186,10 +186,9 @@ class World final : public Outbox, public PipelineWorld {
       recorder_.Reject(model, request, reason, now_);
       pipeline_requests_->Refused(request, reason, now_);
     } else {
-      const TimePoint told =
-          front_.costs() ? front_.Refuse(model.value(), SloOf(model), now_) : now_;
-      recorder_.Reject(model, AsSent(model, request), reason, told);
-      callers_.Ended(model.value(), false, told, heap_);
+      const Told told = Tell(model, request, false, now_);
+      recorder_.Reject(model, told.request, reason, told.at);
+      callers_.Ended(model.value(), false, told.at, heap_);
     }
     last_ = now_;
   }
@@ -204,12 +203,11 @@ class World final : public Outbox, public PipelineWorld {
         pipeline_requests_->Answered(request, answered);
         continue;
       }
-      const TimePoint told = front_.costs() ? front_.Answer(answered) : answered;
-      const Request sent = AsSent(batch.model, request);
-      recorder_.Complete(batch, report, sent, told);
-      CountEnd(told <= sent.deadline);
-      callers_.Ended(batch.model.value(), true, told, heap_);
-      last_ = told;
+      const Told told = Tell(batch.model, request, true, answered);
+      recorder_.Complete(batch, report, told.request, told.at);
+      CountEnd(told.at <= told.request.deadline);
+      callers_.Ended(batch.model.value(), true, told.at, heap_);
+      last_ = told.at;
     }
   }
 
@@ -295,11 +293,12 @@ class World final : public Outbox, public PipelineWorld {
 
   void Cancel(ModelId model, RequestId request) override { dispatcher_.Cancel(model, request); }
 
-  TimePoint PipelineEnded(std::uint32_t pipeline, bool answered, TimePoint at) override {
+  TimePoint PipelineEnded(std::uint32_t pipeline, std::uint32_t call, bool answered,
+                          TimePoint at) override {
     const auto source = static_cast<std::uint32_t>(served_models_->models.size()) + pipeline;
     if (front_.costs()) {
-      at = answered ? front_.Answer(at)
-                    : front_.Refuse(source, pipeline_requests_->slo(pipeline), at);
+      EndCall(call, answered, at);
+      at = answered ? front_.Answer(at) : front_.Refuse(source, SloOf(source), at);
     }
     callers_.Ended(source, answered, at, heap_);
     return at;
@@ -307,51 +306,87 @@ class World final : public Outbox, public PipelineWorld {
 
   Duration SloOf(ModelId model) const { return served_models_->models[model.value()].slo; }
 
-  // A call that its client sent, and whose header the server has read.
+  Duration SloOf(std::uint32_t source) const {
+    const auto models = static_cast<std::uint32_t>(served_models_->models.size());
+    return source < models ? SloOf(ModelId{source}) : pipeline_requests_->slo(source - models);
+  }
+
+  // A client's call, from when it is sent to its end, where the front costs.
   struct Call {
     std::uint32_t source = 0;  // as of an arrival
     TimePoint sent;
-    TimePoint begun;
+    Front::Read read;
   };
 
-  // The server reads a call that has come.
+  // A call has come, and the server reads it.
   void Read(std::uint32_t source) {
-    const Front::Read read = front_.Take(source, now_);
-    if (free_reads_.empty()) {
-      free_reads_.push_back(static_cast<std::uint32_t>(reads_.size()));
-      reads_.emplace_back();
+    if (free_calls_.empty()) {
+      free_calls_.push_back(static_cast<std::uint32_t>(calls_.size()));
+      calls_.emplace_back();
     }
-    const std::uint32_t place = free_reads_.back();
-    free_reads_.pop_back();
-    reads_[place] = {source, now_, read.begun};
-    heap_.Push(read.done, EventClass::kRead, place);
+    const std::uint32_t place = free_calls_.back();
+    free_calls_.pop_back();
+    calls_[place] = {source, now_, front_.Take(source, SloOf(source), now_)};
+    heap_.Push(calls_[place].read.done, EventClass::kRead, place);
   }
 
-  void Begin(const Call& call) {
+  void BeginCall(std::uint32_t place) {
+    const Call& call = calls_[place];
+    Begin(call.source, call.sent, call.read.begun, place);
+  }
+
+  // `begun`: when the server saw its header; `call`: its place in calls_.
+  void Begin(std::uint32_t source, TimePoint sent, TimePoint begun, std::uint32_t call) {
     const auto models = static_cast<std::uint32_t>(served_models_->models.size());
-    const auto deadline = [&](Duration slo) {
-      return DeadlineOf(call.begun, slo, {}, front_.BothWays());
-    };
-    if (call.source >= models) {
-      const std::uint32_t pipeline = call.source - models;
-      return pipeline_requests_->Arrive(pipeline, call.sent,
-                                        deadline(pipeline_requests_->slo(pipeline)), now_);
+    const TimePoint deadline = DeadlineOf(begun, SloOf(source), {}, front_.BothWays());
+    if (source >= models) {
+      return pipeline_requests_->Arrive(source - models, sent, deadline, now_, call);
     }
-    const ModelId model{call.source};
     const RequestId id = NextRequest();
     if (front_.costs()) {
-      sent_.resize(id.value() + 1);
-      sent_.back() = call.sent;
+      call_of_.resize(id.value() + 1);
+      call_of_.back() = call;
     }
-    Send(model, {.id = id, .arrival = call.begun, .deadline = deadline(SloOf(model))});
+    Send(ModelId{source}, {.id = id, .arrival = begun, .deadline = deadline});
   }
 
-  // A client's request with its own times.
-  Request AsSent(ModelId model, Request request) const {
-    if (!front_.costs()) return request;
-    request.arrival = sent_[request.id.value()];
-    request.deadline = request.arrival + SloOf(model);
-    return request;
+  // By its header.
+  void Refuse(std::uint32_t place) {
+    const Call call = calls_[place];
+    free_calls_.push_back(place);
+    CountEnd(false);
+    const TimePoint told = front_.Refuse(call.source, SloOf(call.source), now_);
+    const auto models = static_cast<std::uint32_t>(served_models_->models.size());
+    if (call.source < models) {
+      const Request request{.arrival = call.sent, .deadline = call.sent + SloOf(call.source)};
+      recorder_.Reject(ModelId{call.source}, request, DropReason::kShed, told);
+    } else {
+      pipeline_requests_->RefuseUnread(call.source - models, call.sent, told);
+    }
+    callers_.Ended(call.source, false, told, heap_);
+  }
+
+  // A call of the front has its answer, or its refusal; it is not there from now on.
+  Call EndCall(std::uint32_t place, bool answered, TimePoint at) {
+    const Call call = calls_[place];
+    if (call.read.place) front_.Leave(call.source, *call.read.place, answered, at);
+    free_calls_.push_back(place);
+    return call;
+  }
+
+  // The end of a client's request, at `at` as the server has it; as the client has it.
+  struct Told {
+    Request request;
+    TimePoint at;
+  };
+  Told Tell(ModelId model, const Request& request, bool answered, TimePoint at) {
+    if (!front_.costs()) return {request, at};
+    const Call call = EndCall(call_of_[request.id.value()], answered, at);
+    Told told{request,
+              answered ? front_.Answer(at) : front_.Refuse(model.value(), SloOf(model), at)};
+    told.request.arrival = call.sent;
+    told.request.deadline = call.sent + SloOf(model);
+    return told;
   }
 
   // Of a model's requests or, behind the models, of a pipeline's.
@@ -364,12 +399,11 @@ class World final : public Outbox, public PipelineWorld {
     const Event event = heap_.top();
     heap_.Pop();
     if (event.kind == EventClass::kArrival) {
-      front_.costs() ? Read(event.subject) : Begin({event.subject, now_, now_});
+      front_.costs() ? Read(event.subject) : Begin(event.subject, now_, now_, 0);
       return PushArrival(event.subject);
     }
     if (event.kind == EventClass::kRead) {
-      free_reads_.push_back(event.subject);
-      return Begin(reads_[event.subject]);
+      return calls_[event.subject].read.unread ? Refuse(event.subject) : BeginCall(event.subject);
     }
     if (event.kind == EventClass::kStage) return pipeline_requests_->Start(event.subject, now_);
     if (event.kind == EventClass::kDevice) return TakeChange(event);
@@ -492,9 +526,9 @@ class World final : public Outbox, public PipelineWorld {
   std::vector<std::unique_ptr<Arrivals>> arrivals_;
   Callers callers_;
   Front front_;
-  std::vector<Call> reads_;                // that the server reads
-  std::vector<std::uint32_t> free_reads_;  // free places in reads_
-  std::vector<TimePoint> sent_;  // by RequestId, where the front costs: of clients' requests
+  std::vector<Call> calls_;
+  std::vector<std::uint32_t> free_calls_;  // places in calls_
+  std::vector<std::uint32_t> call_of_;     // by RequestId, where the front costs: place in calls_
   Policy& policy_;
   const std::unique_ptr<PlanExecutor> executor_;  // null: lanes stay what they are
   std::optional<Planning> planning_;

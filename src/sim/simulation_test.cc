@@ -284,5 +284,52 @@ TEST(Simulation, RefusesAProfileThatDoesNotCoverItsModels) {
   EXPECT_THAT(result.error().message, ::testing::HasSubstr("no model 'unknown'"));
 }
 
+// A server's [front]: the client's clock begins when it sends, the server's when it reads.
+TEST(Simulation, AFrontDelaysCallsAndAnswers) {
+  Scenario scenario = ScenarioOf(OneModel(10), 20, 50);
+  const SimulationResult free = Serve(scenario, OneModel(10));
+  scenario.models[0].bytes = 1'000'000;
+  scenario.models[0].slo_ms = 1000;
+  scenario.front_call_us = 1000;
+  scenario.front_byte_ns = 1;
+  const SimulationResult slow = Serve(scenario, OneModel(10));
+  ASSERT_EQ(free.records.size(), slow.records.size());
+  double least = 1e9;
+  for (const RequestRecord& record : slow.records) {
+    EXPECT_EQ(record.deadline, record.arrival + Seconds(1));
+    least = std::min(least, ToMillis(record.ended - record.arrival));
+  }
+  EXPECT_NEAR(least, 12, 1e-6);
+  EXPECT_EQ(MeanWaitMillis(free) + 1.5 < MeanWaitMillis(slow), true);
+}
+
+// Large calls far past what a lane answers: reading them all would leave the front no time for
+// those that are answered (it can read 2,500 a second). By their headers alone it holds what it
+// has.
+TEST(Simulation, AFrontThatIsOverrunStillAnswersInTime) {
+  ProfileFile profile;
+  profile.provenance = "made up for a test";
+  profile.models = {AffineModelOf("m", FromMillis(0.3), FromMillis(0.5), 16)};
+  for (const double rate : {1500, 3000, 6000, 12'000}) {
+    Scenario scenario = ScenarioOf(profile, rate, 5);
+    scenario.expiry = "unmeetable";
+    scenario.warmup_s = 1;
+    scenario.models[0].slo_ms = 30;
+    scenario.models[0].bytes = 307'200;
+    scenario.front_call_us = 30;
+    scenario.front_byte_ns = 1.25;
+    const auto met = [&] {
+      std::int64_t count = 0;
+      for (const RequestRecord& record : Serve(scenario, profile, 16).records) {
+        count += record.outcome == Outcome::kMet;
+      }
+      return static_cast<double>(count) / 5;
+    };
+    EXPECT_GE(met(), 0.75 * std::min(rate, 1850.0)) << rate;
+    scenario.front_reads = "all";
+    if (rate > 2500) EXPECT_LE(met(), 100) << rate;  // why bodies are not all read
+  }
+}
+
 }  // namespace
 }  // namespace tactus

@@ -52,10 +52,11 @@
 //   every_ms = 1000                # ... once in each of these
 //
 //   [front]                        # in simulation: what the server does beside running batches
-//   call_us = 20                   # its I/O threads need so long to read a call, ...
-//   byte_ns = 0.3                  # ... this for each byte of it (models and pipelines: bytes) ...
-//   answer_us = 15                 # ... and this to answer it; `tactus profile --front` measures
+//   call_us = 20                   # of its I/O threads for a call: half of it to answer ...
+//   byte_ns = 0.1                  # ... and this for each byte of its body (models and pipelines:
+//                                  # bytes); `tactus profile --front` measures both
 //   threads = 1
+//   reads = "in-time"              # bodies that can be answered in time; or "all"
 //   cores = "own"                  # or "shared": the lanes' cores do this work too
 //
 //   [autoscale]                    # lanes come and go in simulation; count is the most there are
@@ -232,8 +233,8 @@ struct Scenario {
   // [front]
   double front_call_us = 0;
   double front_byte_ns = 0;
-  double front_answer_us = 0;
   int front_threads = 1;
+  std::string front_reads = "in-time";
   std::string front_cores = "own";
   // [autoscale]
   double scale_interval_s = 0;

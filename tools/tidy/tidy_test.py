@@ -14,7 +14,7 @@ import cpp_source
 
 # What is broken -> (file, its text, the line reported, a word of the message)
 BROKEN = {
-    'a file too long': ('src/core/long.cc', '// x\n' * 501, 501, 'at most 500'),
+    'a file too long': ('src/core/long.cc', '// x\n' * 601, 601, 'at most 600'),
     'a function too long':
         ('src/core/deep.cc', 'namespace a {\nint Deep() {\n' + '  Call();\n' * 70 + '}\n}\n', 2,
          'Deep has 72 lines'),

@@ -197,7 +197,7 @@ std::optional<Duration> InferMethod::Patience() const {
 
 void InferMethod::Answer(InferReply&& reply) {
   running_.reset();
-  if (body_) body_->Answered(reply);
+  if (body_) body_->Answered(reply, call_->Way());
   if (gone_) return;
   timing_ = ServerTiming(reply);
   CallEnd end;

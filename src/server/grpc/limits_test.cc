@@ -1,4 +1,6 @@
 // One client takes too much over gRPC: it is told so, and the others go on.
+#include <atomic>
+#include <chrono>
 #include <future>
 #include <memory>
 #include <string>
@@ -12,6 +14,7 @@
 
 #include "server/access/client_limits.h"
 #include "server/grpc/server_fixture_for_test.h"
+#include "server/kserve/body_admission.h"
 
 namespace tactus {
 namespace {
@@ -195,6 +198,39 @@ TEST_F(GrpcLimitsTest, MetadataBeyondTheLimitIsRefused) {
     next = Infer(RawRequest());
   }
   EXPECT_TRUE(next.ok()) << next.error_code() << ": " << next.error_message();
+}
+
+TEST_F(GrpcLimitsTest, ACallIsRefusedByItsFirstBytesAndItsConnectionGoesOn) {
+  std::atomic<int> unread = 0;
+  GrpcOptions options;
+  options.bodies = std::make_shared<BodyAdmission>([&] { ++unread; });
+  Serve(std::move(options));
+  auto patient = std::make_shared<ModelSpec>(**service_.Find("echo", 3));
+  patient->name = "patient";
+  patient->slo = Seconds(3600);
+  service_.Add(patient);
+  service_.Refuse({ErrorCode::kResourceExhausted, "no room"});
+  inference::ModelInferRequest large = RawRequest();
+  large.set_model_name("patient");
+  large.set_id(std::string(1'000'000, 'x'));
+  const auto refused = [&](std::chrono::milliseconds wait) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + wait);
+    inference::ModelInferResponse response;
+    return stub_->ModelInfer(&context, large, &response).error_message();
+  };
+  // One that is lost, and whose time is over, before as many as are let in whatever happens.
+  while (refused(std::chrono::milliseconds(20)) != "no room") {
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(21));
+  for (int i = 0; i < static_cast<int>(BodyGate::kLeast); ++i) {
+    EXPECT_EQ(refused(std::chrono::minutes(2)), "no room") << i;
+  }
+  EXPECT_EQ(unread, 0);
+  EXPECT_NE(refused(std::chrono::minutes(2)).find("before its body was read"), std::string::npos);
+  EXPECT_EQ(unread, 1);
+  EXPECT_EQ(Infer(RawRequest()).error_message(), "no room");  // a small call is read
+  AwaitBytesGivenBack();
 }
 
 }  // namespace

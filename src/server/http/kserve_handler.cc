@@ -86,7 +86,7 @@ class KServeHandler final : public HttpHandler {
 
   Expected<std::shared_ptr<BodyAdmission::Place>> EnterBody(
       std::string_view target, std::size_t bytes, std::optional<Duration> limit) override {
-    if (bodies_ == nullptr || bytes < BodyAdmission::kLeastBytes) return nullptr;
+    if (bodies_ == nullptr || bytes < BodyGate::kLeastBytes) return nullptr;
     const Route route = RouteOf(target);
     const auto version = ParseVersion(route.version);
     if (route.endpoint != Endpoint::kInfer || !version) return nullptr;
@@ -322,6 +322,7 @@ class KServeHandler final : public HttpHandler {
     std::chrono::steady_clock::time_point received;
     TimeLimit limit;  // the client's, and the model's
     std::shared_ptr<BodyAdmission::Place> place;
+    Duration way{};
   };
 
   // Says `response` when this client is to hear of a refusal.
@@ -383,12 +384,12 @@ class KServeHandler final : public HttpHandler {
     auto pending = std::make_shared<Pending>(Pending{
         std::move(exchange), std::move(decoded->form), ChooseCoding(request.accept_encoding),
         strict_, std::move(call->classes), *std::move(lease), std::string(request.client),
-        request.body.size(), request.received, call->limit, request.place});
+        request.body.size(), request.received, call->limit, request.place, request.way});
     if (call->model->slo > Duration{}) pending->limit.Tighten(call->model->slo);
     call->id = pending->form.id;
     call->reply = [this, pending = std::move(pending)](InferReply&& reply) {
       Exchange& to = *pending->exchange;
-      if (pending->place) pending->place->Answered(reply);
+      if (pending->place) pending->place->Answered(reply, pending->way);
       if (IsRefusal(reply.status)) {
         return Refuse(pending->client, pending->bytes, pending->limit, pending->received,
                       pending->exchange, [pending, reply = std::move(reply)]() mutable {

@@ -1,5 +1,6 @@
 // One client takes too much, or holds what others need: the others go on.
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <memory>
 #include <span>
@@ -12,6 +13,7 @@
 
 #include "server/access/client_limits.h"
 #include "server/http/server_fixture_for_test.h"
+#include "server/kserve/body_admission.h"
 #include "server/kserve/compression.h"
 
 namespace tactus {
@@ -225,6 +227,75 @@ TEST_F(LimitsTest, HealthIsServedBesideTheMetricsToo) {
   ASSERT_TRUE(port.has_value());
   EXPECT_EQ(LoopbackClient(*port).Call(kAskLive).body, R"({"live":true})");
   EXPECT_EQ(LoopbackClient(*port).Call("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").body, "up 1\n");
+}
+
+// A call of 40 kB whose client waits for so long.
+std::string Waiting(int ms, std::string_view field = "") {
+  std::string call = Infer(20'000);
+  call.insert(call.find("\r\n") + 2, fmt::format("x-request-timeout-ms: {}\r\n{}", ms, field));
+  return call;
+}
+
+class UnreadTest : public LimitsTest {
+ protected:
+  // From now on a call is not read unless another ends.
+  void Fill(LoopbackClient& client) {
+    service_.FailWith({ErrorCode::kResourceExhausted, "no room"});
+    EXPECT_EQ(client.Call(Waiting(1)).status, 503);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // its time is over
+    for (int i = 0; i < static_cast<int>(BodyGate::kLeast); ++i) {
+      EXPECT_EQ(client.Call(Waiting(3'600'000)).status, 503);
+    }
+    EXPECT_EQ(unread_, 0);
+  }
+  std::atomic<int> unread_ = 0;
+};
+
+TEST_F(UnreadTest, ACallIsRefusedByItsHeaderAndItsConnectionGoesOn) {
+  options_.bodies = std::make_shared<BodyAdmission>([this] { ++unread_; });
+  LoopbackClient client(port());
+  Fill(client);
+  const int seen = service_.calls();
+  client.Send(Waiting(3'600'000) + Infer() + Waiting(3'600'000) + std::string(kAskLive));
+  const auto refused = client.Receive();
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.fields.at("Retry-After"), "1");
+  EXPECT_TRUE(Contains(refused.body, "before its body was read")) << refused.body;
+  EXPECT_TRUE(Contains(client.Receive().body, "no room"));  // a small call is read
+  EXPECT_TRUE(Contains(client.Receive().body, "before its body was read"));
+  EXPECT_EQ(client.Receive().status, 200);
+  EXPECT_EQ(service_.calls(), seen + 1);
+  EXPECT_EQ(unread_, 2);
+}
+
+TEST_F(UnreadTest, AClientThatAsksFirstHearsItBeforeItSendsTheBody) {
+  options_.bodies = std::make_shared<BodyAdmission>([this] { ++unread_; });
+  LoopbackClient first(port());
+  Fill(first);
+  LoopbackClient client(port());
+  const std::string call = Waiting(3'600'000, "Expect: 100-continue\r\n");
+  client.Send(call.substr(0, call.find("\r\n\r\n") + 4));
+  EXPECT_EQ(client.Receive().status, 503);
+  EXPECT_TRUE(client.AtEnd());
+  EXPECT_EQ(unread_, 1);
+}
+
+TEST_F(UnreadTest, AClientThatLeavesWithItsBodyGivesItsPlaceBack) {
+  options_.bodies = std::make_shared<BodyAdmission>([this] { ++unread_; });
+  LoopbackClient first(port());
+  service_.FailWith({ErrorCode::kResourceExhausted, "no room"});
+  EXPECT_EQ(first.Call(Waiting(1)).status, 503);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  const std::string call = Waiting(3'600'000);
+  for (int i = 0; i < 3 * static_cast<int>(BodyGate::kLeast); ++i) {
+    LoopbackClient client(port());
+    client.Send(call.substr(0, 10'000));
+    client.Reset();
+    // The I/O thread has seen the end once it has served a connection that came later.
+    EXPECT_EQ(Call(kAskLive).status, 200);
+  }
+  EXPECT_TRUE(Contains(Call(call).body, "no room"));
+  EXPECT_EQ(unread_, 0);
 }
 
 }  // namespace

@@ -23,11 +23,14 @@ void BodyAdmission::Place::Leave(AdmissionWindow::End end) {
   gate->gate.Leave(place_, end, gate->clock.Now());
 }
 
-void BodyAdmission::Place::Answered(const InferReply& reply) {
+void BodyAdmission::Place::Answered(const InferReply& reply, Duration way) {
   using End = AdmissionWindow::End;
+  if (gate_ == nullptr) return;
   if (IsRefusal(reply.status)) return Leave(End::kInVain);
   if (!reply.status) return Leave(End::kNeither);
-  Leave(reply.served.outcome == Outcome::kMet ? End::kInTime : End::kInVain);
+  // Where the I/O threads are far behind, its client has it late though it was in time for us.
+  const bool met = reply.served.outcome == Outcome::kMet && gate_->clock.Now() + way <= place_.due;
+  Leave(met ? End::kInTime : End::kInVain);
 }
 
 std::shared_ptr<BodyAdmission::Place::Gate> BodyAdmission::GateOf(const std::string& model) {
@@ -40,7 +43,7 @@ std::shared_ptr<BodyAdmission::Place::Gate> BodyAdmission::GateOf(const std::str
 Expected<std::shared_ptr<BodyAdmission::Place>> BodyAdmission::Enter(
     const InferenceService& service, std::string_view model, std::int64_t version,
     std::size_t bytes, std::optional<Duration> limit) {
-  if (bytes < kLeastBytes) return nullptr;
+  if (bytes < BodyGate::kLeastBytes) return nullptr;
   const auto spec = service.Find(model, version);
   if (!spec) return nullptr;
   TimeLimit time;

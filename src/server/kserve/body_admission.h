@@ -21,9 +21,6 @@ namespace tactus {
 // Thread-safe. Places may outlive it.
 class BodyAdmission {
  public:
-  // A smaller body costs about as much as its refusal: it is read.
-  static constexpr std::size_t kLeastBytes = std::size_t{32} << 10;
-
   // `unread` is told of each call that is refused so, on the caller's thread; may be empty.
   explicit BodyAdmission(std::function<void()> unread) : unread_(std::move(unread)) {}
 
@@ -34,8 +31,9 @@ class BodyAdmission {
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
 
-    // What became of the call. The first that is told counts.
-    void Answered(const InferReply& reply);
+    // What became of the call, which waits for I/O threads for `way`, to and fro. The first that is
+    // told counts.
+    void Answered(const InferReply& reply, Duration way);
 
    private:
     friend class BodyAdmission;

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include <boost/asio/post.hpp>
+#include <fmt/format.h>
 
+#include "platform/cpu_affinity.h"
 #include "server/net/net_connection.h"
 
 namespace tactus {
@@ -21,6 +23,7 @@ IoThread::IoThread(std::size_t index, std::shared_ptr<NetContext> server)
     : index_(index), server_(std::move(server)), io_(1), sweep_(io_) {}
 
 void IoThread::Run() {
+  NameThisThread(fmt::format("io-{}", index_));
   Sweep();
   io_.run();
 }

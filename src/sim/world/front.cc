@@ -14,25 +14,34 @@ constexpr double kMostOfACore = 0.5;
 }  // namespace
 
 Front::Front(const Scenario& scenario)
-    : costs_(scenario.front_call_us > 0 || scenario.front_answer_us > 0 ||
-             scenario.front_byte_ns > 0),
+    : costs_(scenario.front_call_us > 0 || scenario.front_byte_ns > 0),
       shared_core_(scenario.front_cores == "shared"),
-      call_(FromMillis(scenario.front_call_us * 1e-3)),
-      answer_(FromMillis(scenario.front_answer_us * 1e-3)),
+      reads_all_(scenario.front_reads == "all"),
+      half_(FromMillis(scenario.front_call_us / 2 * 1e-3)),
       ns_per_byte_(scenario.front_byte_ns),
       free_(static_cast<std::size_t>(scenario.front_threads), kStart),
       at_(kStart) {
   for (const ScenarioModel& model : scenario.models) bytes_.push_back(model.bytes);
   for (const ScenarioPipeline& pipeline : scenario.pipelines) bytes_.push_back(pipeline.bytes);
+  gates_.resize(bytes_.size());
 }
 
-Front::Read Front::Take(std::uint32_t source, TimePoint now) {
-  const double body = ns_per_byte_ * static_cast<double>(bytes_[source]);
-  return Work(call_ + Nanos(std::llround(body)), now);
+Front::Read Front::Take(std::uint32_t source, Duration slo, TimePoint now) {
+  // The header is read when a thread comes to it, and the body with it if it is to be.
+  const TimePoint begun = std::max(now, *std::ranges::min_element(free_));
+  std::optional<BodyGate::Place> place;
+  const bool large = !reads_all_ && bytes_[source] >= BodyGate::kLeastBytes;
+  if (large) place = gates_[source].Enter(begun + slo, begun);
+  const bool unread = large && !place;
+  const double body = unread ? 0 : ns_per_byte_ * static_cast<double>(bytes_[source]);
+  Read read = Work(half_ + Nanos(std::llround(body)), now);
+  read.place = place;
+  read.unread = unread;
+  return read;
 }
 
 TimePoint Front::Answer(TimePoint now) {
-  const Read work = Work(answer_, now);
+  const Read work = Work(half_, now);
   delay_.Note(work.begun - now);
   return work.done;
 }
@@ -40,7 +49,7 @@ TimePoint Front::Answer(TimePoint now) {
 TimePoint Front::Refuse(std::uint32_t source, Duration slo, TimePoint now) {
   static const std::string kClient = "all";
   const TimePoint told = pace_.When(kClient, bytes_[source], slo, now);
-  return std::max(told, Work(answer_, now).done);
+  return std::max(told, Work(half_, now).done);
 }
 
 Duration Front::Stretched(Duration alone, TimePoint now) const {

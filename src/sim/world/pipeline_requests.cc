@@ -13,14 +13,15 @@ PipelineRequests::Underway& PipelineRequests::At(PipelineRequestId id) {
 }
 
 void PipelineRequests::Arrive(std::uint32_t pipeline, TimePoint sent, TimePoint deadline,
-                              TimePoint now) {
+                              TimePoint now, std::uint32_t call) {
   at_once_.clear();
-  arriving_ = sent;
+  arriving_ = {.pipeline = pipeline, .sent = sent, .call = call};
   const PipelineRequestId id = flow_.Begin(pipeline, now, deadline);
   arriving_.reset();
   Underway& underway = At(id);
   underway.pipeline = pipeline;
   underway.sent = sent;
+  underway.call = call;
   underway.arrival = arrived_[pipeline]++;
   for (const std::uint32_t place : at_once_) {
     runs_[place].queued = false;
@@ -120,8 +121,9 @@ void PipelineRequests::Ended(const PipelineEnd& end) {
   const bool answered =
       end.outcome == PipelineOutcome::kOnTime || end.outcome == PipelineOutcome::kLate;
   // A request that is refused as it comes ends before it has a place.
-  const TimePoint sent = arriving_ ? *arriving_ : At(end.request).sent;
-  const TimePoint told = world_.PipelineEnded(end.pipeline, answered, end.ended);
+  const Underway& request = arriving_ ? *arriving_ : At(end.request);
+  const TimePoint sent = request.sent;
+  const TimePoint told = world_.PipelineEnded(end.pipeline, request.call, answered, end.ended);
   const bool in_time = told <= sent + flow_.pipelines()[end.pipeline].slo;
   records_.push_back({.arrival = sent,
                       .ended = told,
@@ -132,6 +134,11 @@ void PipelineRequests::Ended(const PipelineEnd& end) {
                                            : PipelineOutcome::kLate,
                       .items = end.items,
                       .items_lost = end.items_lost});
+}
+
+void PipelineRequests::RefuseUnread(std::uint32_t pipeline, TimePoint sent, TimePoint told) {
+  records_.push_back(
+      {.arrival = sent, .ended = told, .pipeline = pipeline, .outcome = PipelineOutcome::kDropped});
 }
 
 std::vector<PipelineRecord> PipelineRequests::Take(TimePoint now) && {

@@ -22,8 +22,10 @@ class PipelineWorld {
   // To the dispatcher, which may refuse it at once.
   virtual void Send(ModelId model, const Request& request) = 0;
   virtual void Cancel(ModelId model, RequestId request) = 0;
-  // A pipeline's request ended at `at`; `answered`: in time or late. Returns when its client knows.
-  virtual TimePoint PipelineEnded(std::uint32_t pipeline, bool answered, TimePoint at) = 0;
+  // A pipeline's request ended at `at`; `call`: as of Arrive; `answered`: in time or late. Returns
+  // when its client knows.
+  virtual TimePoint PipelineEnded(std::uint32_t pipeline, std::uint32_t call, bool answered,
+                                  TimePoint at) = 0;
 };
 
 class PipelineRequests final : private FlowOutbox {
@@ -38,8 +40,11 @@ class PipelineRequests final : private FlowOutbox {
         heap_(heap) {}
 
   Duration slo(std::uint32_t pipeline) const { return flow_.pipelines()[pipeline].slo; }
-  // A request to this pipeline, which its client sent at `sent`.
-  void Arrive(std::uint32_t pipeline, TimePoint sent, TimePoint deadline, TimePoint now);
+  // A request to this pipeline, which its client sent at `sent`. `call` is the world's name for it.
+  void Arrive(std::uint32_t pipeline, TimePoint sent, TimePoint deadline, TimePoint now,
+              std::uint32_t call = 0);
+  // One that the server refused by its header.
+  void RefuseUnread(std::uint32_t pipeline, TimePoint sent, TimePoint told);
   // The event `subject` of class kStage.
   void Start(std::uint32_t subject, TimePoint now);
   // What became of a request that was sent; `at`: when its answer is there.
@@ -66,6 +71,7 @@ class PipelineRequests final : private FlowOutbox {
   struct Underway {
     std::uint32_t pipeline = 0;
     TimePoint sent;
+    std::uint32_t call = 0;
     std::uint64_t arrival = 0;        // its number among the pipeline's
     std::vector<std::uint32_t> runs;  // places in runs_ of those that have not ended
   };
@@ -90,7 +96,7 @@ class PipelineRequests final : private FlowOutbox {
   std::vector<std::uint32_t> free_;       // places in runs_
   std::vector<std::uint32_t> cancelled_;  // places that may have ended since
   std::vector<std::uint32_t> at_once_;    // what the request that now arrives begins with
-  std::optional<TimePoint> arriving_;     // when its client sent it
+  std::optional<Underway> arriving_;      // a request that has no place yet
   std::vector<PipelineRecord> records_;
 };
 

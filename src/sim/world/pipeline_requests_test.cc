@@ -48,11 +48,11 @@ class Script final : public PipelineWorld {
     Write("cancel {}", id.value());
     requests_.Refused(sent_[id.value()], DropReason::kCancelled, kStart);
   }
-  TimePoint PipelineEnded(std::uint32_t, bool, TimePoint at) override { return at; }
+  TimePoint PipelineEnded(std::uint32_t, std::uint32_t, bool, TimePoint at) override { return at; }
 
   void Arrive(int ms) {
     const TimePoint at = kStart + Millis(ms);
-    requests_.Arrive(0, at, at + kSlo, at);
+    requests_.Arrive(0, at, at + Millis(30), at);
   }
   void Answer(std::uint64_t id, int ms) { requests_.Answered(sent_[id], kStart + Millis(ms)); }
   void Refuse(std::uint64_t id, int ms) { Refuse(sent_[id], kStart + Millis(ms)); }
