@@ -32,6 +32,7 @@ TEST(Nexus, RunsALanesModelsInTurn) {
   Policy& policy = *made;
   TableForTest table = PlannedTable(policy);
   table.Run(1, 1, 1, At(0));
+  policy.OnLaneChange(table.lanes[1]);
   table.Push(policy, 0, At(50), 3);
   table.Push(policy, 1, At(50), 2);
   for (const std::size_t expected : {0u, 1u, 0u, 1u}) {
@@ -65,6 +66,7 @@ TEST(Nexus, LanesDoNotHelpEachOther) {
   TableForTest table = PlannedTable(policy);
   table.Push(policy, 1, At(50));  // the first goes where the weight is
   table.Run(1, 1, 1, At(0));
+  policy.OnLaneChange(table.lanes[1]);
   EXPECT_EQ(policy.Decide(table.view(), At(0)), Decision{Wait{At(44) + Nanos(1)}});
   const auto made_shared = MakePolicy("nexus:frontends=0").value();
   Policy& shared = *made_shared;
