@@ -15,8 +15,7 @@ struct ServingDoubts {
 };
 
 // Reads folders and profiles, and loads ONNX graphs, one at a time, to try what they are; it
-// measures nothing. An error for options with which the
-// server would not start.
+// measures nothing. An error for options with which the server would not start.
 Expected<ServingDoubts> CheckServing(const ServeOptions& options);
 
 }  // namespace tactus

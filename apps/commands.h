@@ -68,14 +68,13 @@ void AddCluster(CLI::App& app, CommandContext& context);
 void AddClusterHistory(CLI::App& cluster, CommandContext& context);  // of AddCluster
 void AddClusterUp(CLI::App& cluster, CommandContext& context);       // of AddCluster
 void AddCompare(CLI::App& app, CommandContext& context);
-void AddCompletions(CLI::App& app, CommandContext& context);
 void AddController(CLI::App& app, CommandContext& context);
+void AddDescribe(CLI::App& app, CommandContext& context);
 void AddFit(CLI::App& app, CommandContext& context);
 void AddFrontEnd(CLI::App& app, CommandContext& context);
 void AddGoodput(CLI::App& app, CommandContext& context);
 void AddInit(CLI::App& app, CommandContext& context);
 void AddLoad(CLI::App& app, CommandContext& context);
-void AddMan(CLI::App& app, CommandContext& context);
 void AddMeasure(CLI::App& app, CommandContext& context);
 void AddPlan(CLI::App& app, CommandContext& context);
 void AddPlanFleet(CLI::App& plan, CommandContext& context);   // of AddPlan

@@ -10,7 +10,6 @@
 #include "check/doubts.h"
 #include "commands.h"
 #include "experiment/experiment.h"
-#include "experiment/kept_files.h"
 #include "experiment/progress.h"
 #include "output_file.h"
 
@@ -58,11 +57,8 @@ struct Series {
 };
 
 Expected<std::vector<Series>> PlannedSeries(const CompareOptions& options) {
-  const auto base = LoadExperiment(options.scenario, options.settings);
+  const auto base = LoadExperiment(options.scenario, options.settings, {options.json});
   if (!base) return std::unexpected(base.error());
-  if (const auto kept = KeepFilesOf(base->scenario, {options.json}); !kept) {
-    return std::unexpected(kept.error());
-  }
   const auto points = ReadSweep(options.sweep);
   if (!points) return std::unexpected(points.error());
   const std::uint64_t first = options.first_seed.value_or(base->scenario.seed);

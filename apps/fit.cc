@@ -43,11 +43,8 @@ Expected<InterferencePairs> LoadPairs(const FitOptions& options) {
     if (options.settings.empty()) return LoadInterferencePairs(options.pairs);
     return InvalidArgument("--set is for scenarios, and " + options.pairs + " is none");
   }
-  const auto experiment = LoadExperiment(options.pairs, options.settings);
+  const auto experiment = LoadExperiment(options.pairs, options.settings, {options.json});
   if (!experiment) return std::unexpected(experiment.error());
-  if (const auto kept = KeepFilesOf(experiment->scenario, {options.json}); !kept) {
-    return std::unexpected(kept.error());
-  }
   auto samples = SimulatedPairs(experiment->scenario, experiment->profile);
   if (!samples) return std::unexpected(samples.error());
   return InterferencePairs{.samples = *std::move(samples), .held_out = {}};

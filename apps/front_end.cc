@@ -21,6 +21,7 @@
 #include "idle_memory.h"
 #include "log_queue.h"
 #include "metrics/report.h"
+#include "platform/repeated_task.h"
 #include "runtime_reading.h"
 #include "serve_access.h"
 #include "serve_site.h"
@@ -111,14 +112,6 @@ class SiteFollower {
   std::vector<std::string> unserved_;  // in order
 };
 
-std::jthread FollowSite(const SiteFrontEnd& site, const Log& log) {
-  return std::jthread([follower = SiteFollower(site, log)](const std::stop_token& stop) mutable {
-    for (; !stop.stop_requested(); std::this_thread::sleep_for(std::chrono::milliseconds(250))) {
-      follower.Look();
-    }
-  });
-}
-
 // What the options say of peers and clients.
 struct Admission {
   PeerTls tls;
@@ -198,9 +191,11 @@ int RunFrontEnd(const FrontEndFlags& flags) {
   door.Open(service);
   if (Status opened = node ? node->Open() : Status(); !opened)
     return ReportBadInput(opened.error());
-  const std::jthread refresh = FollowAccess(admission->access);
-  const std::jthread follow = FollowSite(site, log);
-  const std::jthread memory = GiveBackKeptMemory(metrics, runtime);
+  const auto refresh = FollowAccess(admission->access);
+  const RepeatedTask follow(
+      "follow site",
+      Every(Millis(250), [follower = SiteFollower(site, log)]() mutable { follower.Look(); }));
+  const auto memory = GiveBackKeptMemory(metrics, runtime);
   PrintServed(o, service);
   (*ports)->PrintPlaces(node ? node->peer_port() : 0, NotReadyIn(service));
   const char* const signal = signals.Wait([] {});

@@ -87,8 +87,8 @@ Status FrontEndNode::Open() {
   if (!peers) return std::unexpected(std::move(peers.error()));
   peers_ = *std::move(peers);
   if (routed_ == nullptr) return {};
-  routes_ = std::make_unique<RoutesWatch>(o_, *routed_, *service_, log_);
-  links_ = std::make_unique<LinksWatch>(o_, *routed_, log_);
+  routes_ = FollowRoutes(o_, *routed_, *service_, log_);
+  links_ = MeasureLinks(o_, *routed_, log_);
   return {};
 }
 

@@ -60,8 +60,8 @@ class FrontEndNode {
   std::unique_ptr<RoutedSteps> routed_;        // with --routes
   std::unique_ptr<EnsembleService> service_;
   std::unique_ptr<PeerPort> peers_;
-  std::unique_ptr<LinksWatch> links_;    // with --routes
-  std::unique_ptr<RoutesWatch> routes_;  // with --routes
+  std::unique_ptr<RepeatedTask> links_;   // with --routes
+  std::unique_ptr<RepeatedTask> routes_;  // with --routes
 };
 
 }  // namespace tactus

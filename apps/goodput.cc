@@ -11,12 +11,9 @@
 #include "check/doubts.h"
 #include "commands.h"
 #include "experiment/experiment.h"
-#include "experiment/kept_files.h"
-#include "experiment/progress.h"
 #include "experiment/usage_columns.h"
 #include "metrics/text_table.h"
 #include "output_file.h"
-#include "policies/registry.h"
 #include "search_options.h"
 #include "sim/search/peak_goodput.h"
 
@@ -35,15 +32,8 @@ struct GoodputOptions {
   std::string json;
 };
 
-struct Row {
-  std::string policy;
-  PeakResult result;
-};
-
-struct Found {
-  std::vector<Row> rows;
-  std::vector<FailedPolicy> failed;
-};
+using Found = Searched<PeakResult>;
+using Row = Found::Row;
 
 std::string OfBound(double rate, double bound) { return bound > 0 ? Percent(rate / bound) : "-"; }
 
@@ -153,7 +143,6 @@ Report MakeReport(const Found& found, std::vector<Check> checks) {
   return report;
 }
 
-// What a policy cannot, the others may: an error only where all fail.
 Expected<Found> Search(const GoodputOptions& options, const Experiment& experiment) {
   PeakOptions search;
   search.search.bad_limit = options.search.bad_percent / 100;
@@ -163,30 +152,17 @@ Expected<Found> Search(const GoodputOptions& options, const Experiment& experime
   search.together = options.search.together;
   search.multiples = options.multiples;
   search.seeds = SeedsOf(options.search);
-  const std::vector<std::string> policies = PoliciesOf(options.search, experiment.scenario);
-  if (auto checked = CheckPolicies(policies); !checked) return std::unexpected(checked.error());
   // How many probes a search takes is known only at its end; about this many, mostly.
   const std::size_t each = 9 + options.multiples.size();
-  Progress progress(policies.size() * search.seeds.size() * each);
-  Found found;
-  for (const std::string& policy : policies) {
-    Experiment named = experiment;
-    named.scenario.policy = policy;
-    const std::size_t before = (found.rows.size() + found.failed.size()) * search.seeds.size();
-    search.on_probe = [&](std::size_t seed, std::size_t probes) {
-      progress.Show((before + seed) * each + std::min(probes, each - 1),
-                    fmt::format("{}, seed {} of {}", policy, seed + 1, search.seeds.size()));
-    };
-    auto peak = FindPeakGoodput(
-        named.scenario, named.profile, [&] { return MakePolicy(policy); }, search);
-    if (peak) {
-      found.rows.push_back({policy, std::move(*peak)});
-    } else {
-      found.failed.push_back({policy, peak.error().message});
-    }
-  }
-  if (found.rows.empty()) return std::unexpected(NoneFound(found.failed));
-  return found;
+  return SearchEach<PeakResult>(
+      options.search, experiment, search.seeds.size() * each,
+      [&](const Experiment& named, const PolicyFactory& make, auto show) {
+        search.on_probe = [&](std::size_t seed, std::size_t probes) {
+          show(seed * each + std::min(probes, each - 1),
+               fmt::format(", seed {} of {}", seed + 1, search.seeds.size()));
+        };
+        return FindPeakGoodput(named.scenario, named.profile, make, search);
+      });
 }
 
 std::string Explanation(const Experiment& experiment, const GoodputOptions& options,
@@ -316,11 +292,9 @@ Status CheckBars(const GoodputOptions& options, const Scenario& scenario) {
 }
 
 int RunGoodput(const GoodputOptions& options) {
-  const auto experiment = LoadExperiment(options.search.scenario, options.search.settings);
+  const auto experiment =
+      LoadExperiment(options.search.scenario, options.search.settings, {options.json});
   if (!experiment) return ReportBadInput(experiment.error());
-  if (const auto kept = KeepFilesOf(experiment->scenario, {options.json}); !kept) {
-    return ReportBadInput(kept.error());
-  }
   if (auto checked = CheckBars(options, experiment->scenario); !checked) {
     return ReportBadInput(checked.error());
   }

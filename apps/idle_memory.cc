@@ -1,10 +1,7 @@
 #include "idle_memory.h"
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
-#include <stop_token>
 
 #include <malloc.h>
 
@@ -31,23 +28,16 @@ void KeepFreedMemory() {
   mallopt(M_TOP_PAD, 16 << 20);
 }
 
-std::jthread GiveBackKeptMemory(const ServingMetrics& metrics, const Runtime& runtime) {
-  return std::jthread([&metrics, &runtime](std::stop_token stop) {
-    std::mutex mutex;
-    std::condition_variable_any wake;
-    std::unique_lock lock(mutex);
-    KeptMemory kept;
-    int looks = 0;
-    do {
-      bool due = kept.GivesBackIdle(Activity(metrics, runtime));
-      if (!due && looks++ % kLooksToAReading == 0) due = kept.GivesBackBusy(ReadHeap());
-      if (due) {
-        malloc_trim(0);
-        kept.GaveBack(ReadHeap());
-      }
-      wake.wait_for(lock, stop, kLookEvery, [] { return false; });
-    } while (!stop.stop_requested());
-  });
+std::unique_ptr<RepeatedTask> GiveBackKeptMemory(const ServingMetrics& metrics,
+                                                 const Runtime& runtime) {
+  const auto look = [&metrics, &runtime, kept = KeptMemory(), looks = 0]() mutable {
+    bool due = kept.GivesBackIdle(Activity(metrics, runtime));
+    if (!due && looks++ % kLooksToAReading == 0) due = kept.GivesBackBusy(ReadHeap());
+    if (!due) return;
+    malloc_trim(0);
+    kept.GaveBack(ReadHeap());
+  };
+  return std::make_unique<RepeatedTask>("idle memory", Every(kLookEvery, look));
 }
 
 }  // namespace tactus

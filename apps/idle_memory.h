@@ -3,8 +3,9 @@
 // minute where calls go on.
 #pragma once
 
-#include <thread>
+#include <memory>
 
+#include "platform/repeated_task.h"
 #include "runtime/runtime.h"
 #include "server/metrics/serving_metrics.h"
 
@@ -16,6 +17,7 @@ void KeepFreedMemory();
 
 // Looks every two seconds; KeptMemory (platform/kept_memory.h) says when memory is given back. Both
 // must outlive the thread.
-std::jthread GiveBackKeptMemory(const ServingMetrics& metrics, const Runtime& runtime);
+std::unique_ptr<RepeatedTask> GiveBackKeptMemory(const ServingMetrics& metrics,
+                                                 const Runtime& runtime);
 
 }  // namespace tactus

@@ -169,10 +169,9 @@ void AddCommands(CLI::App& app, tactus::CommandContext& context) {
 void AddCommands(CLI::App& app, tactus::CommandContext& context) {
   tactus::AddCheck(app, context);
   tactus::AddCompare(app, context);
-  tactus::AddCompletions(app, context);
+  tactus::AddDescribe(app, context);
   tactus::AddFit(app, context);
   tactus::AddGoodput(app, context);
-  tactus::AddMan(app, context);
   tactus::AddPlan(app, context);
   tactus::AddPolicies(app, context);
   tactus::AddReplay(app, context);

@@ -102,12 +102,10 @@ int RunMeasure(const MeasureCommand& command) {
   if (!command.policy.empty()) settings.push_back("policy=" + command.policy);
   if (!command.profile.empty()) settings.push_back("profile=" + command.profile);
   if (command.seed) settings.push_back(fmt::format("seed={}", *command.seed));
-  const auto experiment = LoadExperiment(command.scenario, settings);
-  if (!experiment) return ReportBadInput(experiment.error());
-  const auto kept = KeepFilesOf(
-      experiment->scenario,
+  const auto experiment = LoadExperiment(
+      command.scenario, settings,
       {command.json, command.predictions, command.options.journal, command.options.save_predictor});
-  if (!kept) return ReportBadInput(kept.error());
+  if (!experiment) return ReportBadInput(experiment.error());
   if (!command.predictions.empty()) {
     const Status predicts = CheckPredicts(experiment->scenario.policy);
     if (!predicts) return ReportBadInput(predicts.error());

@@ -8,10 +8,10 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "base/host_port.h"
 #include "cluster/tls/peer_tls.h"
+#include "platform/repeated_task.h"
 #include "serve_options.h"
 #include "server/grpc/grpc_server.h"
 #include "service/inference_service.h"
@@ -48,7 +48,7 @@ class PeerPort {
 
   const std::unique_ptr<RunsOnly> service_;
   GrpcServer server_;
-  std::jthread follows_;  // the files of certificates
+  std::unique_ptr<RepeatedTask> follows_;  // the files of certificates
   std::uint16_t port_ = 0;
   std::string place_;
 };

@@ -19,7 +19,6 @@
 #include "core/chance.h"
 #include "experiment/device_split.h"
 #include "experiment/experiment.h"
-#include "experiment/kept_files.h"
 #include "experiment/progress.h"
 #include "metrics/text_table.h"
 #include "output_file.h"
@@ -89,11 +88,8 @@ PlanInput ToBePlannedFor(PlanInput load, const Scenario& scenario) {
 }
 
 Expected<Asked> Ask(const GpuletOptions& options) {
-  auto experiment = LoadExperiment(options.scenario, options.settings);
+  auto experiment = LoadExperiment(options.scenario, options.settings, {options.out, options.json});
   if (!experiment) return std::unexpected(experiment.error());
-  if (const auto kept = KeepFilesOf(experiment->scenario, {options.out, options.json}); !kept) {
-    return std::unexpected(kept.error());
-  }
   auto measured = ParseMeasuredShares(options.measured);
   if (!measured) return Fail(measured.error().code, "--on-share: " + measured.error().message);
   if (auto split = SplitDevices(options, *measured, *experiment); !split) {

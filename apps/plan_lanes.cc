@@ -12,12 +12,9 @@
 #include "check/doubts.h"
 #include "commands.h"
 #include "experiment/experiment.h"
-#include "experiment/kept_files.h"
-#include "experiment/progress.h"
 #include "experiment/usage_columns.h"
 #include "metrics/text_table.h"
 #include "output_file.h"
-#include "policies/registry.h"
 #include "search_options.h"
 #include "sim/search/peak_goodput.h"
 
@@ -30,15 +27,8 @@ struct LanesOptions {
   std::string json;
 };
 
-struct LanesRow {
-  std::string policy;
-  LeastLanes least;
-};
-
-struct FoundLanes {
-  std::vector<LanesRow> rows;
-  std::vector<FailedPolicy> failed;
-};
+using FoundLanes = Searched<LeastLanes>;
+using LanesRow = FoundLanes::Row;
 
 // The model or pipeline with the largest violation ratio of any seed.
 struct Worst {
@@ -48,7 +38,7 @@ struct Worst {
 
 Worst WorstOf(const LanesRow& row, const SearchOptions& options) {
   Worst worst;
-  for (const RunReport& run : row.least.runs) {
+  for (const RunReport& run : row.result.runs) {
     for (const Judged& judged : JudgedOf(run, options)) {
       if (judged.bad_ratio > worst.bad_ratio) worst = {judged.name, judged.bad_ratio};
     }
@@ -59,41 +49,28 @@ Worst WorstOf(const LanesRow& row, const SearchOptions& options) {
 // Fewest lanes first; those that no number was enough for come last, in the order asked for.
 void Sort(std::vector<LanesRow>& rows) {
   std::ranges::stable_sort(rows, [](const LanesRow& a, const LanesRow& b) {
-    if (a.least.lanes == 0 || b.least.lanes == 0) return b.least.lanes == 0 && a.least.lanes > 0;
-    return a.least.lanes < b.least.lanes;
+    if (a.result.lanes == 0 || b.result.lanes == 0)
+      return b.result.lanes == 0 && a.result.lanes > 0;
+    return a.result.lanes < b.result.lanes;
   });
 }
 
-// What a policy cannot, the others may: an error only where all fail.
 Expected<FoundLanes> Search(const LanesOptions& options, const Experiment& experiment) {
-  const std::vector<std::string> policies = PoliciesOf(options.search, experiment.scenario);
-  if (auto checked = CheckPolicies(policies); !checked) return std::unexpected(checked.error());
   LeastLanesOptions search;
   search.bad_limit = options.search.bad_percent / 100;
   search.most = options.most;
   search.seeds = SeedsOf(options.search);
   // How many numbers of lanes a search tries is known only at its end; about this many, mostly, of
   // which half fail at their first seed.
-  const std::size_t each = 3 + 3 * search.seeds.size();
-  Progress progress(policies.size() * each);
-  FoundLanes found;
-  for (const std::string& policy : policies) {
-    search.on_probe = [&](int lanes, std::size_t probes) {
-      progress.Show((found.rows.size() + found.failed.size()) * each + std::min(probes, each - 1),
-                    fmt::format("{} on {} lanes", policy, lanes));
-    };
-    Experiment named = experiment;
-    named.scenario.policy = policy;
-    auto least = FindLeastLanes(
-        named.scenario, named.profile, [&] { return MakePolicy(policy); }, search);
-    if (least) {
-      found.rows.push_back({policy, std::move(*least)});
-    } else {
-      found.failed.push_back({policy, least.error().message});
-    }
-  }
-  if (found.rows.empty()) return std::unexpected(NoneFound(found.failed));
-  Sort(found.rows);
+  auto found =
+      SearchEach<LeastLanes>(options.search, experiment, 3 + 3 * search.seeds.size(),
+                             [&](const Experiment& named, const PolicyFactory& make, auto show) {
+                               search.on_probe = [&](int lanes, std::size_t probes) {
+                                 show(probes, fmt::format(" on {} lanes", lanes));
+                               };
+                               return FindLeastLanes(named.scenario, named.profile, make, search);
+                             });
+  if (found) Sort(found->rows);
   return found;
 }
 
@@ -107,7 +84,7 @@ std::string ToTable(const FoundLanes& found, const LanesOptions& options) {
   AddUsageColumns(table);
   table.AddColumn("worst", "model");
   for (const LanesRow& row : found.rows) {
-    const LeastLanes& least = row.least;
+    const LeastLanes& least = row.result;
     const Worst worst = WorstOf(row, options.search);
     const bool enough = least.lanes > 0;
     std::vector<std::string> cells = {
@@ -153,18 +130,18 @@ std::string Explanation(const Experiment& experiment, const LanesOptions& option
 // What a reader must know before trusting a row.
 std::string Doubts(const LanesRow& row, const LanesOptions& options) {
   std::string text;
-  if (row.least.lanes == 0) {
+  if (row.result.lanes == 0) {
     text += fmt::format(
         "{}: {} lanes (--most) are not enough, as shown; if more lanes do not lower the violation "
         "ratio, "
         "the cause is the policy or an SLO\n",
         row.policy, options.most);
   }
-  return text + CoarseRuns(options.search, row.policy, row.least.runs);
+  return text + CoarseRuns(options.search, row.policy, row.result.runs);
 }
 
 Status WritePlan(const FoundLanes& found, const LanesOptions& options) {
-  const RunReport& first = found.rows.front().least.runs.front();
+  const RunReport& first = found.rows.front().result.runs.front();
   nlohmann::ordered_json json = {{"scenario", first.scenario},
                                  {"profile", first.profile_provenance},
                                  {"source", first.source},
@@ -178,14 +155,14 @@ Status WritePlan(const FoundLanes& found, const LanesOptions& options) {
     json["failed"].push_back({{"policy", failed.policy}, {"why", failed.why}});
   }
   for (const LanesRow& row : found.rows) {
-    const RunReport mean = Average(row.least.runs);
+    const RunReport mean = Average(row.result.runs);
     const Worst worst = WorstOf(row, options.search);
     nlohmann::ordered_json entry = {{"policy", row.policy}, {"lanes", nullptr}};
-    if (row.least.lanes > 0) entry["lanes"] = row.least.lanes;
+    if (row.result.lanes > 0) entry["lanes"] = row.result.lanes;
     entry["fluid_lanes"] = nullptr;
-    if (row.least.fluid > 0) {
-      entry["fluid_lanes"] = row.least.fluid;
-      entry["fluid_lanes_exact"] = row.least.fluid_exact;
+    if (row.result.fluid > 0) {
+      entry["fluid_lanes"] = row.result.fluid;
+      entry["fluid_lanes_exact"] = row.result.fluid_exact;
     }
     entry["offered_rps"] = mean.all.offered_rps;
     entry["goodput_rps"] = mean.all.goodput_rps;
@@ -204,15 +181,13 @@ Status WritePlan(const FoundLanes& found, const LanesOptions& options) {
 }
 
 int RunLanes(const LanesOptions& options) {
-  const auto experiment = LoadExperiment(options.search.scenario, options.search.settings);
+  const auto experiment =
+      LoadExperiment(options.search.scenario, options.search.settings, {options.json});
   if (!experiment) return ReportBadInput(experiment.error());
-  if (const auto kept = KeepFilesOf(experiment->scenario, {options.json}); !kept) {
-    return ReportBadInput(kept.error());
-  }
   const auto found = Search(options, *experiment);
   if (!found) return ReportBadInput(found.error());
   const std::vector<LanesRow>& rows = found->rows;
-  fmt::print("{}{}\n{}{}", Explanation(*experiment, options, rows.front().least.fluid),
+  fmt::print("{}{}\n{}{}", Explanation(*experiment, options, rows.front().result.fluid),
              ScenarioDoubts(experiment->scenario, experiment->profile), ToTable(*found, options),
              FailuresOf(found->failed));
   for (const LanesRow& row : rows) {
@@ -225,7 +200,7 @@ int RunLanes(const LanesOptions& options) {
     if (!written) return ReportBadInput(written.error());
   }
   const bool all =
-      std::ranges::all_of(rows, [](const LanesRow& row) { return row.least.lanes > 0; });
+      std::ranges::all_of(rows, [](const LanesRow& row) { return row.result.lanes > 0; });
   return all && found->failed.empty() ? 0 : 1;
 }
 

@@ -114,17 +114,17 @@ class ServeCommand {
   const std::shared_ptr<LoopLag> lag_ = std::make_shared<LoopLag>();
   std::size_t connections_ = 0;  // at most, of HTTP and of gRPC each
   std::shared_ptr<ClientLimits> limits_;
-  std::jthread access_refresh_;
-  std::jthread idle_memory_;
-  std::jthread processes_watch_;
+  std::unique_ptr<RepeatedTask> access_refresh_;
+  std::unique_ptr<RepeatedTask> idle_memory_;
+  std::unique_ptr<RepeatedTask> processes_watch_;
   std::unique_ptr<StreamSet> streams_;  // to the service
   std::unique_ptr<ServerPorts> ports_;
   std::unique_ptr<PeerPort> peer_port_;       // for others of a site or a cluster
-  std::unique_ptr<LinksWatch> links_;         // with --routes
-  std::unique_ptr<RoutesWatch> routes_;       // with --routes
+  std::unique_ptr<RepeatedTask> links_;       // with --routes
+  std::unique_ptr<RepeatedTask> routes_;      // with --routes
   std::optional<SplitOptions> split_;         // with --plan or --planner
   std::unique_ptr<PlanningThread> planning_;  // with --planner
-  std::optional<PlanReload> reload_;          // with --plan
+  std::unique_ptr<RepeatedTask> reload_;      // with --plan
 };
 
 Status ServeCommand::LoadProfileFile() {
@@ -350,8 +350,8 @@ Status ServeCommand::OpenPorts() {
                                        .unread = [this] { metrics_->OnUnread(); }});
   if (!ports) return std::unexpected(std::move(ports.error()));
   ports_ = *std::move(ports);
-  if (routed_) routes_ = std::make_unique<RoutesWatch>(o_, *routed_, *service_, log_);
-  if (routed_) links_ = std::make_unique<LinksWatch>(o_, *routed_, log_);
+  if (routed_) routes_ = FollowRoutes(o_, *routed_, *service_, log_);
+  if (routed_) links_ = MeasureLinks(o_, *routed_, log_);
   auto peers = PeerPort::Start(o_, peer_tls_, Models(), *service_,
                                [log = log_](const std::string& line) { log->warn(line); });
   if (!peers) return std::unexpected(std::move(peers.error()));
@@ -421,7 +421,7 @@ void ServeCommand::Stop() {
   StopSignals::EndWithin(grace);
   std::optional<PredictorFile> learnt;
   if (!o_.save_predictor.empty()) learnt = PredictorHere();  // while the models are still there
-  for (std::jthread* each : {&idle_memory_, &processes_watch_}) *each = {};
+  for (auto* each : {&idle_memory_, &processes_watch_}) each->reset();
   if (site_ != nullptr) site_->Leave();
   streams_->Stop();  // their watchers are connections
   routes_.reset();
@@ -474,10 +474,10 @@ int ServeCommand::Run() {
   idle_memory_ = GiveBackKeptMemory(*metrics_, *runtime_);
   if (planning_ != nullptr) planning_->Start();
   if (site_ != nullptr) site_->Start(*runtime_, peer_port_->place());
-  if (!o_.plan.empty()) reload_.emplace(o_.plan, *runtime_, log_);
+  if (!o_.plan.empty()) reload_ = TakePlanWhenWoken(o_.plan, *runtime_, log_);
   PrintServed();
   const char* const signal = signals_.Wait([this] {
-    reload_ ? reload_->Ask() : log_->info("SIGHUP: there is no --plan to read again");
+    reload_ ? reload_->Wake() : log_->info("SIGHUP: there is no --plan to read again");
   });
   log_->info("{}: no new calls; those under way have {:g} s", signal, o_.grace_s);
   Stop();

@@ -68,14 +68,11 @@ Expected<std::size_t> MostConnections() {
   return std::min<std::size_t>((descriptors - kKept) / 2, 1024);
 }
 
-std::jthread FollowAccess(std::shared_ptr<Access> access) {
-  if (!access->has_tls() && !access->has_tokens()) return {};
-  return std::jthread([access = std::move(access)](std::stop_token stop) {
-    while (!stop.stop_requested()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(250));
-      access->Refresh();
-    }
-  });
+std::unique_ptr<RepeatedTask> FollowAccess(std::shared_ptr<Access> access) {
+  if (!access->has_tls() && !access->has_tokens()) return nullptr;
+  return std::make_unique<RepeatedTask>(
+      "access", Every(Millis(250), [access = std::move(access)] { access->Refresh(); }),
+      Millis(250));
 }
 
 }  // namespace tactus

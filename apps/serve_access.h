@@ -5,9 +5,9 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "base/expected.h"
+#include "platform/repeated_task.h"
 #include "serve_options.h"
 #include "server/access/access.h"
 #include "server/access/client_limits.h"
@@ -37,6 +37,6 @@ inline constexpr std::size_t kPageConnections = 64;
 Expected<std::size_t> MostConnections();
 
 // Looks four times a second whether a file has changed. No thread where there are none.
-std::jthread FollowAccess(std::shared_ptr<Access> access);
+std::unique_ptr<RepeatedTask> FollowAccess(std::shared_ptr<Access> access);
 
 }  // namespace tactus

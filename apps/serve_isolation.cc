@@ -1,11 +1,7 @@
 #include "serve_isolation.h"
 
 #include <chrono>
-#include <condition_variable>
-#include <memory>
-#include <mutex>
 #include <set>
-#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -63,24 +59,21 @@ void AddProcesses(const EngineShelf& engines, RuntimeReading& reading) {
   }
 }
 
-std::jthread WatchProcesses(const ServeOptions& options, const EngineShelf& engines,
-                            Runtime& device, HostLanes* host) {
-  if (!options.isolate) return {};
-  return std::jthread([&engines, &device, host](const std::stop_token& stop) {
-    std::mutex mutex;
-    std::condition_variable_any wake;
-    std::unique_lock lock(mutex);
-    std::set<int> told;  // each process once; it may be the lane's as long as no model needs it
-    while (!wake.wait_for(lock, stop, kLook, [] { return false; }) && !stop.stop_requested()) {
-      for (const EngineProcessReading& process : engines.processes()) {
-        if (process.runs || !told.insert(process.pid).second) continue;
-        const LaneId lane{static_cast<LaneId::rep>(process.lane)};
-        const Error why{ErrorCode::kUnavailable, "the engine's " + process.ending};
-        const bool operators = host != nullptr && process.engine == kOperators;
-        operators ? host->LaneDied(lane, why) : device.LaneDied(lane, why);
-      }
+std::unique_ptr<RepeatedTask> WatchProcesses(const ServeOptions& options,
+                                             const EngineShelf& engines, Runtime& device,
+                                             HostLanes* host) {
+  if (!options.isolate) return nullptr;
+  // Each process is told of once; it may be the lane's as long as no model needs it.
+  const auto look = [&engines, &device, host, told = std::set<int>()]() mutable {
+    for (const EngineProcessReading& process : engines.processes()) {
+      if (process.runs || !told.insert(process.pid).second) continue;
+      const LaneId lane{static_cast<LaneId::rep>(process.lane)};
+      const Error why{ErrorCode::kUnavailable, "the engine's " + process.ending};
+      const bool operators = host != nullptr && process.engine == kOperators;
+      operators ? host->LaneDied(lane, why) : device.LaneDied(lane, why);
     }
-  });
+  };
+  return std::make_unique<RepeatedTask>("processes", Every(kLook, look), kLook);
 }
 
 void RunIfEngineProcess(int argc, char** argv) {

@@ -1,12 +1,13 @@
 // --isolate of `tactus serve`: each lane's models in a process of its own (docs/isolation.md).
 #pragma once
 
-#include <thread>
+#include <memory>
 
 #include "base/expected.h"
 #include "engines/engine_shelf.h"
 #include "engines/registry.h"
 #include "host_lanes.h"
+#include "platform/repeated_task.h"
 #include "runtime/runtime.h"
 #include "serve_options.h"
 #include "server/metrics/serving_metrics.h"
@@ -23,8 +24,9 @@ void Isolate(const ServeOptions& options, RuntimeOptions& runtime);
 void AddProcesses(const EngineShelf& engines, RuntimeReading& reading);
 // Looks ten times a second for processes that died while they ran nothing, until it is stopped, and
 // tells the runtime: `host`, which may be null, of operators, else `device`.
-std::jthread WatchProcesses(const ServeOptions& options, const EngineShelf& engines,
-                            Runtime& device, HostLanes* host);
+std::unique_ptr<RepeatedTask> WatchProcesses(const ServeOptions& options,
+                                             const EngineShelf& engines, Runtime& device,
+                                             HostLanes* host);
 
 // Where `argv` says that this program was started to run an engine for a server: does so, and never
 // returns.

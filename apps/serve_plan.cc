@@ -159,28 +159,14 @@ Status TakePlan(const std::string& path, Runtime& runtime, const Log& log) {
   return runtime.Adopt(*plan, NamesOf(question->input));
 }
 
-PlanReload::PlanReload(std::string path, Runtime& runtime, Log log)
-    : path_(std::move(path)),
-      runtime_(runtime),
-      log_(std::move(log)),
-      thread_([this](const std::stop_token& stop) { Run(stop); }) {}
-
-void PlanReload::Ask() {
-  const std::lock_guard lock(mutex_);
-  asked_ = true;
-  change_.notify_one();
-}
-
-void PlanReload::Run(const std::stop_token& stop) {
-  std::unique_lock lock(mutex_);
-  while (change_.wait(lock, stop, [this] { return asked_; })) {
-    asked_ = false;
-    lock.unlock();
-    const Status taken = TakePlan(path_, runtime_, log_);
-    taken ? log_->info("SIGHUP: the device is now split as {} says", path_)
-          : log_->error("SIGHUP: nothing changes: {}", taken.error().message);
-    lock.lock();
-  }
+std::unique_ptr<RepeatedTask> TakePlanWhenWoken(std::string path, Runtime& runtime, Log log) {
+  const auto take = [path = std::move(path), &runtime, log = std::move(log)] {
+    const Status taken = TakePlan(path, runtime, log);
+    taken ? log->info("SIGHUP: the device is now split as {} says", path)
+          : log->error("SIGHUP: nothing changes: {}", taken.error().message);
+    return RepeatedTask::kUntilWoken;
+  };
+  return std::make_unique<RepeatedTask>("plan", take, RepeatedTask::kUntilWoken);
 }
 
 Expected<std::unique_ptr<PlanningThread>> MakePlanning(const ServeOptions& options,

@@ -2,16 +2,13 @@
 // planner says while the load changes.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <stop_token>
 #include <string>
-#include <thread>
 
 #include "base/expected.h"
 #include "log_queue.h"
+#include "platform/repeated_task.h"
 #include "runtime/layout/planning_thread.h"
 #include "runtime/runtime.h"
 #include "serve_options.h"
@@ -25,9 +22,8 @@ bool SplitsDevice(const ServeOptions& options);
 Status CheckPlanOptions(const ServeOptions& options);
 
 // The device of options that fit: the engine's own, or as many cores as its whole profile had
-// threads. An error for a
-// profile of another machine or engine, or of other threads than its share is, unless
-// --allow-other-machine; and for shares on which the --planner never plans anything.
+// threads. An error for a profile of another machine or engine, or of other threads than its share
+// is, unless --allow-other-machine; and for shares on which the --planner never plans anything.
 Expected<SplitOptions> ReadSplit(const ServeOptions& options, const EngineTraits& engine);
 
 // Reads the plan in the file and splits the runtime's device as it says. An error, and nothing
@@ -36,26 +32,9 @@ Expected<SplitOptions> ReadSplit(const ServeOptions& options, const EngineTraits
 // than the plan was made for.
 Status TakePlan(const std::string& path, Runtime& runtime, const Log& log);
 
-// Takes the plan in the file again whenever it is asked to, on a thread of its own: a change lasts
-// as long as what runs on old lanes, and who asks may have other things to wait for.
-class PlanReload {
- public:
-  PlanReload(std::string path, Runtime& runtime, Log log);
-
-  // Once more after the one that is under way, if any. The log says what came of it. Thread-safe.
-  void Ask();
-
- private:
-  void Run(const std::stop_token& stop);
-
-  const std::string path_;
-  Runtime& runtime_;
-  const Log log_;
-  std::mutex mutex_;
-  std::condition_variable_any change_;
-  bool asked_ = false;
-  std::jthread thread_;  // the last: it ends before the rest
-};
+// Does the same whenever it is woken, for SIGHUP: a change lasts as long as what runs on old lanes,
+// and who asks may have other things to wait for. The log says what came of it.
+std::unique_ptr<RepeatedTask> TakePlanWhenWoken(std::string path, Runtime& runtime, Log log);
 
 // Of --planner NAME[:OPTIONS]; its averages begin with the rates that the --plan was made for.
 Expected<std::unique_ptr<PlanningThread>> MakePlanning(const ServeOptions& options,

@@ -1,8 +1,6 @@
 #include "serve_routes.h"
 
-#include <condition_variable>
 #include <filesystem>
-#include <mutex>
 #include <set>
 #include <utility>
 
@@ -91,33 +89,27 @@ Expected<std::unique_ptr<RoutedSteps>> MakeRoutedSteps(const ServeOptions& o, co
                            .log = [log](const std::string& line) { log->warn("{}", line); }});
 }
 
-RoutesWatch::RoutesWatch(const ServeOptions& options, RoutedSteps& steps, EnsembleService& service,
-                         Log log)
-    : thread_([reader = RoutesReader(options, steps, service, std::move(log))](
-                  const std::stop_token& stop) mutable {
-        std::mutex mutex;
-        std::condition_variable_any ended;
-        std::unique_lock lock(mutex);
-        do {
-          reader.Look();
-        } while (!ended.wait_for(lock, stop, kLookEvery, [&] { return stop.stop_requested(); }));
-      }) {}
+std::unique_ptr<RepeatedTask> FollowRoutes(const ServeOptions& options, RoutedSteps& steps,
+                                           EnsembleService& service, Log log) {
+  return std::make_unique<RepeatedTask>(
+      "routes",
+      Every(kLookEvery, [reader = RoutesReader(options, steps, service, std::move(log))]() mutable {
+        reader.Look();
+      }));
+}
 
-LinksWatch::LinksWatch(const ServeOptions& options, RoutedSteps& steps, Log log)
-    : thread_([folder = std::filesystem::path(options.routes).parent_path(), &steps,
-               log = std::move(log)](const std::stop_token& stop) {
-        std::mutex mutex;
-        std::condition_variable_any ended;
-        std::unique_lock lock(mutex);
-        std::vector<MeasuredLink> told;
-        while (!ended.wait_for(lock, stop, kMeasureEvery, [&] { return stop.stop_requested(); })) {
-          std::vector<MeasuredLink> links = steps.MeasureLinks();
-          if (links == told) continue;
-          if (const Status written = Write(links, folder); !written) {
-            log->warn("{}", written.error().message);
-          }
-          told = std::move(links);
-        }
-      }) {}
+std::unique_ptr<RepeatedTask> MeasureLinks(const ServeOptions& options, RoutedSteps& steps,
+                                           Log log) {
+  const auto measure = [folder = std::filesystem::path(options.routes).parent_path(), &steps,
+                        log = std::move(log), told = std::vector<MeasuredLink>()]() mutable {
+    std::vector<MeasuredLink> links = steps.MeasureLinks();
+    if (links == told) return;
+    if (const Status written = Write(links, folder); !written) {
+      log->warn("{}", written.error().message);
+    }
+    told = std::move(links);
+  };
+  return std::make_unique<RepeatedTask>("links", Every(kMeasureEvery, measure), kMeasureEvery);
+}
 
 }  // namespace tactus

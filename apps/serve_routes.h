@@ -4,12 +4,12 @@
 
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "cluster/steps/routed_steps.h"
 #include "cluster/tls/peer_tls.h"
 #include "ensemble/ensemble_service.h"
 #include "log_queue.h"
+#include "platform/repeated_task.h"
 #include "serve_options.h"
 
 namespace tactus {
@@ -22,22 +22,12 @@ Expected<std::unique_ptr<RoutedSteps>> MakeRoutedSteps(const ServeOptions& optio
 // Reads the file whenever it changes, has `steps` follow it, and has the service serve the
 // pipelines of which it speaks. What makes no sense is told, and the last that did holds. `steps`
 // and `service` outlive it.
-class RoutesWatch {
- public:
-  RoutesWatch(const ServeOptions& options, RoutedSteps& steps, EnsembleService& service, Log log);
-
- private:
-  std::jthread thread_;
-};
+std::unique_ptr<RepeatedTask> FollowRoutes(const ServeOptions& options, RoutedSteps& steps,
+                                           EnsembleService& service, Log log);
 
 // Measures the ways to other nodes once a second and tells them in a file beside the routes.
 // `steps` outlives it.
-class LinksWatch {
- public:
-  LinksWatch(const ServeOptions& options, RoutedSteps& steps, Log log);
-
- private:
-  std::jthread thread_;
-};
+std::unique_ptr<RepeatedTask> MeasureLinks(const ServeOptions& options, RoutedSteps& steps,
+                                           Log log);
 
 }  // namespace tactus

@@ -1,12 +1,15 @@
 #include "served_journals.h"
 
-#include <chrono>
-#include <stop_token>
 #include <utility>
 
 #include "kept_journal.h"
 
 namespace tactus {
+namespace {
+
+constexpr Duration kFlushEvery = Millis(50);
+
+}  // namespace
 
 std::string PipelineJournalBeside(const std::string& path) { return path + ".pipelines"; }
 
@@ -23,24 +26,22 @@ Status ServedJournals::Open(const std::string& path, const JournalHeader& header
   if (!pipelines) return std::unexpected(std::move(pipelines.error()));
   dispatcher_ = *std::move(dispatcher);
   pipelines_ = *std::move(pipelines);
-  flush_ =
-      std::jthread([this, log = std::move(log)](const std::stop_token& stop) { Flush(stop, log); });
+  flush_.Start(
+      "journals", [this, log = std::move(log)] { return Flush(log); }, kFlushEvery);
   return {};
 }
 
 // Until something is lost: then what the journal holds is a beginning, and nobody adds to it.
-void ServedJournals::Flush(const std::stop_token& stop, const Log& log) {
-  while (!stop.stop_requested()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    for (const Status& flushed : {dispatcher_->Flush(), pipelines_->Flush()}) {
-      if (flushed) continue;
-      log->error("{}; serving goes on without a journal", flushed.error().message);
-      return whole_.store(false);
-    }
-    if (!dispatcher_->stopped() && !pipelines_->stopped()) continue;
-    log->error("journal: the writer fell behind; serving goes on without a journal");
-    return whole_.store(false);
+Duration ServedJournals::Flush(const Log& log) {
+  std::string why;
+  for (const Status& flushed : {dispatcher_->Flush(), pipelines_->Flush()}) {
+    if (!flushed && why.empty()) why = flushed.error().message;
   }
+  if (why.empty() && !dispatcher_->stopped() && !pipelines_->stopped()) return kFlushEvery;
+  log->error("{}; serving goes on without a journal",
+             why.empty() ? "journal: the writer fell behind" : why);
+  whole_.store(false);
+  return RepeatedTask::kUntilWoken;
 }
 
 std::optional<bool> ServedJournals::whole() const {
@@ -50,8 +51,7 @@ std::optional<bool> ServedJournals::whole() const {
 
 void ServedJournals::Close(const Log& log) {
   if (dispatcher_ == nullptr) return;
-  flush_.request_stop();
-  flush_.join();
+  flush_.Stop();
   for (const Status& closed : {dispatcher_->Close(), pipelines_->Close()}) {
     if (!closed) log->error("{}", closed.error().message);
   }

@@ -5,14 +5,13 @@
 #include <atomic>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <string>
-#include <thread>
 
 #include "base/expected.h"
 #include "dispatch/journal_file.h"
 #include "ensemble/pipeline_journal.h"
 #include "log_queue.h"
+#include "platform/repeated_task.h"
 
 namespace tactus {
 
@@ -36,9 +35,9 @@ class ServedJournals {
   std::unique_ptr<JournalWriter> dispatcher_;
   std::unique_ptr<PipelineJournal> pipelines_;
   std::atomic<bool> whole_{true};
-  std::jthread flush_;
+  RepeatedTask flush_;
 
-  void Flush(const std::stop_token& stop, const Log& log);
+  Duration Flush(const Log& log);
 };
 
 // Where the ensembles' journal lies beside the dispatcher's.

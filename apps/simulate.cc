@@ -12,7 +12,6 @@
 #include "commands.h"
 #include "experiment/device_split.h"
 #include "experiment/experiment.h"
-#include "experiment/kept_files.h"
 #include "experiment/progress.h"
 #include "output_file.h"
 #include "policies/registry.h"
@@ -84,11 +83,8 @@ int RunSimulate(const SimulateOptions& options) {
   if (options.seed) settings.push_back(fmt::format("seed={}", *options.seed));
   const std::vector<std::string> files = {options.json, options.files.journal,
                                           options.files.save_predictor, options.files.requests};
-  auto experiment = LoadExperiment(options.scenario, settings);
+  auto experiment = LoadExperiment(options.scenario, settings, files);
   if (!experiment) return ReportBadInput(experiment.error());
-  if (const auto kept = KeepFilesOf(experiment->scenario, files); !kept) {
-    return ReportBadInput(kept.error());
-  }
   if (const auto read = CheckPlanner(experiment->scenario); !read) {
     return ReportBadInput(read.error());
   }

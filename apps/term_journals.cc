@@ -1,20 +1,23 @@
 #include "term_journals.h"
 
-#include <chrono>
 #include <utility>
 
 #include "kept_journal.h"
 
 namespace tactus {
+namespace {
+
+constexpr Duration kFlushEvery = Millis(50);
+
+}  // namespace
 
 TermJournals::TermJournals(std::string path, JournalHeader header, Log log)
     : path_(std::move(path)), header_(std::move(header)), log_(std::move(log)) {
-  flush_ = std::jthread([this](const std::stop_token& stop) { Flush(stop); });
+  flush_.Start("journals", Every(kFlushEvery, [this] { Flush(); }), kFlushEvery);
 }
 
 TermJournals::~TermJournals() {
-  flush_.request_stop();
-  flush_.join();
+  flush_.Stop();
   const std::lock_guard lock(mutex_);
   End();
 }
@@ -48,14 +51,11 @@ void TermJournals::Lose(const std::string& why) {
   log_->error("{}; this term goes on without a journal", why);
 }
 
-void TermJournals::Flush(const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    const std::lock_guard lock(mutex_);
-    if (writer_ == nullptr || whole_ != true) continue;
-    if (Status flushed = writer_->Flush(); !flushed) Lose(flushed.error().message);
-    if (writer_->stopped()) Lose("journal: the writer fell behind");
-  }
+void TermJournals::Flush() {
+  const std::lock_guard lock(mutex_);
+  if (writer_ == nullptr || whole_ != true) return;
+  if (Status flushed = writer_->Flush(); !flushed) Lose(flushed.error().message);
+  if (writer_->stopped()) Lose("journal: the writer fell behind");
 }
 
 void TermJournals::End() {

@@ -6,12 +6,11 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <stop_token>
 #include <string>
-#include <thread>
 
 #include "dispatch/journal_file.h"
 #include "log_queue.h"
+#include "platform/repeated_task.h"
 #include "site/messages.h"
 
 namespace tactus {
@@ -29,7 +28,7 @@ class TermJournals {
   std::optional<bool> whole() const;
 
  private:
-  void Flush(const std::stop_token& stop);
+  void Flush();
   // Under the mutex.
   void End();
   void Lose(const std::string& why);
@@ -40,7 +39,7 @@ class TermJournals {
   mutable std::mutex mutex_;
   std::unique_ptr<JournalWriter> writer_;
   std::optional<bool> whole_;
-  std::jthread flush_;
+  RepeatedTask flush_;  // last: it uses the others
 };
 
 }  // namespace tactus

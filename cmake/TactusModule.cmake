@@ -5,6 +5,7 @@
 #                  (*allocation_test.cc, *_twin_test.cc) are in tactus_NAME_optimised_test, which sanitizers do without
 #   *_bench.cc  -> one executable tactus_NAME_bench (Google Benchmark)
 #   *_fuzz.cc   -> one libFuzzer executable each, when TACTUS_FUZZ is on
+#   *_for_test.cc -> part of no module: tests name it
 # EXCLUDE names folders below DIR that are modules of their own.
 # DEPS are the modules that this one may include: they are its arrows, and tools/layers checks them.
 # VENDOR are third-party targets; they stay private to the module.
@@ -140,6 +141,7 @@ function(tactus_module NAME)
     endforeach()
   endforeach()
   list(REMOVE_ITEM sources ${tests} ${benches} ${fuzzers})
+  list(FILTER tests EXCLUDE REGEX "_for_test\\.cc$")
 
   set(scope PUBLIC)
   if(sources)

@@ -6,19 +6,16 @@ set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 set(deploy ${PROJECT_SOURCE_DIR}/deploy)
 set(documentation usr/share/doc/tactus)
 
-# Manual pages and completions, printed by the program itself whenever it is a new one.
+# Manual pages and completions, made of what the program says of itself whenever it is a new one.
+find_package(Python3 3.11 COMPONENTS Interpreter)
+set(pages ${PROJECT_SOURCE_DIR}/tools/deploy/pages.py)
 set(printed ${PROJECT_BINARY_DIR}/generated/package)
 add_custom_command(
   OUTPUT ${printed}/printed
   COMMAND ${CMAKE_COMMAND} -E rm -rf ${printed}
-  COMMAND ${CMAKE_COMMAND} -E make_directory ${printed}
-  COMMAND tactus man --out ${printed}/man
-  COMMAND gzip -9n -r ${printed}/man
-  COMMAND tactus completions bash > ${printed}/tactus.bash
-  COMMAND tactus completions zsh > ${printed}/_tactus
-  COMMAND tactus completions fish > ${printed}/tactus.fish
+  COMMAND ${Python3_EXECUTABLE} -B ${pages} $<TARGET_FILE:tactus> ${printed}
   COMMAND ${CMAKE_COMMAND} -E touch ${printed}/printed
-  DEPENDS tactus COMMENT "manual pages and completions" VERBATIM)
+  DEPENDS tactus ${pages} COMMENT "manual pages and completions" VERBATIM)
 add_custom_target(tactus_package_files DEPENDS ${printed}/printed)
 
 install(TARGETS tactus DESTINATION usr/bin)

@@ -10,7 +10,7 @@
 
 #include "base/rng.h"
 #include "dispatch/dispatcher.h"
-#include "policies/symphony/symphony_plain.h"
+#include "policies/symphony/symphony_plain_for_test.h"
 #include "shards/stepped_scheduler.h"
 
 namespace tactus {

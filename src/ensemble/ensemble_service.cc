@@ -1,9 +1,7 @@
 #include "ensemble/ensemble_service.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <set>
-#include <stop_token>
 #include <utility>
 
 #include <fmt/format.h>
@@ -47,7 +45,7 @@ EnsembleService::EnsembleService(InferenceService& steps, EnsembleOptions option
 }
 
 EnsembleService::~EnsembleService() {
-  poller_ = {};
+  poller_.Stop();
   around_->timer.Stop();
 }
 
@@ -68,7 +66,8 @@ void EnsembleService::Open(const std::vector<std::string>& names) {
     if (!opened) Say(opened.error().message);
   }
   if (options_.poll_interval > Duration{}) {
-    poller_ = std::jthread([this](std::stop_token stop) { Poll(std::move(stop)); });
+    poller_.Start("poll ensembles", Every(options_.poll_interval, [this] { Poll(); }),
+                  options_.poll_interval);
   }
 }
 
@@ -248,25 +247,18 @@ void EnsembleService::Cancel(CallId call) {
   if (ensemble != nullptr) ensemble->Cancel(call);
 }
 
-void EnsembleService::Poll(std::stop_token stop) {
-  std::map<std::string, std::string> said;
-  std::mutex mutex;
-  std::condition_variable_any wake;
-  std::unique_lock lock(mutex);
-  while (!wake.wait_for(lock, stop, options_.poll_interval, [] { return false; })) {
-    if (stop.stop_requested()) return;
-    const std::lock_guard one_at_a_time(changing_);
-    const std::vector<std::string> names = folders_.list();
-    for (const std::string& name : names) {
-      const Status read = Read(name, "");
-      const std::string why = read ? "" : read.error().message;
-      if (std::exchange(said[name], why) != why && !why.empty()) Say(why);
-    }
-    const std::unique_lock maps(mutex_);
-    std::erase_if(entries_, [&](const auto& entry) {
-      return std::ranges::find(names, entry.first) == names.end();
-    });
+void EnsembleService::Poll() {
+  const std::lock_guard one_at_a_time(changing_);
+  const std::vector<std::string> names = folders_.list();
+  for (const std::string& name : names) {
+    const Status read = Read(name, "");
+    const std::string why = read ? "" : read.error().message;
+    if (std::exchange(poll_said_[name], why) != why && !why.empty()) Say(why);
   }
+  const std::unique_lock maps(mutex_);
+  std::erase_if(entries_, [&](const auto& entry) {
+    return std::ranges::find(names, entry.first) == names.end();
+  });
 }
 
 }  // namespace tactus

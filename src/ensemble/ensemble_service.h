@@ -18,10 +18,8 @@
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
-#include <stop_token>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -29,6 +27,7 @@
 #include "ensemble/served_ensemble.h"
 #include "pipeline/build.h"
 #include "pipeline/ensemble_declaration.h"
+#include "platform/repeated_task.h"
 #include "service/inference_service.h"
 #include "service/observer.h"
 
@@ -176,7 +175,7 @@ class EnsembleService final : public InferenceService {
   Status LoadHere(const std::string& model, const std::string& config);
   StageCost CostOf(const ModelSpec& model) const;
   static CallId Refuse(InferCall& call, ErrorCode code, std::string why, Observer* observer);
-  void Poll(std::stop_token stop);
+  void Poll();
   bool IsEnsemble(std::string_view model) const;
   void Say(const std::string& line) const {
     if (options_.log) options_.log(line);
@@ -203,7 +202,8 @@ class EnsembleService final : public InferenceService {
   mutable std::uint64_t entries_used_ = 0;
   std::atomic<std::uint32_t> next_call_{1};
 
-  std::jthread poller_;
+  std::map<std::string, std::string> poll_said_;  // by ensemble: why it was not read; the poller's
+  RepeatedTask poller_;
 };
 
 }  // namespace tactus

@@ -8,6 +8,7 @@
 #include "check/doubts.h"
 #include "core/learner.h"
 #include "dispatch/journal_file.h"
+#include "experiment/kept_files.h"
 #include "experiment/kept_predictor.h"
 #include "metrics/request_file.h"
 #include "policies/registry.h"
@@ -45,7 +46,8 @@ Status CheckPolicies(std::span<const std::string> policies) {
 }
 
 Expected<Experiment> LoadExperiment(const std::string& path,
-                                    const std::vector<std::string>& settings) {
+                                    const std::vector<std::string>& settings,
+                                    const std::vector<std::string>& written) {
   auto scenario = LoadScenario(path);
   if (!scenario) return std::unexpected(scenario.error());
   std::vector<Setting> changes;
@@ -62,6 +64,9 @@ Expected<Experiment> LoadExperiment(const std::string& path,
   }
   auto profile = LoadProfile(scenario->profile);
   if (!profile) return std::unexpected(profile.error());
+  if (const auto kept = KeepFilesOf(*scenario, written); !kept) {
+    return std::unexpected(kept.error());
+  }
   return Experiment{std::move(*scenario), std::move(*profile)};
 }
 

@@ -34,9 +34,11 @@ struct Experiment {
 // "key=value", at the first '='.
 Expected<std::pair<std::string, std::string>> SplitSetting(const std::string& text);
 
-// Loads the scenario, applies `settings`, loads its profile.
+// Loads the scenario, applies `settings`, loads its profile. KeepFilesOf's error, where a file that
+// it reads is among those that will be `written`.
 Expected<Experiment> LoadExperiment(const std::string& path,
-                                    const std::vector<std::string>& settings);
+                                    const std::vector<std::string>& settings,
+                                    const std::vector<std::string>& written = {});
 
 // Policies are separated by commas, and so are a policy's own options: "a:batch=1,clip=10,b" is two
 // policies. A part like "clip=10", that names no policy, belongs to the one before it.

@@ -17,6 +17,7 @@
 #include "placement/plan_question.h"
 #include "platform/cpu_affinity.h"
 #include "platform/doorbell.h"
+#include "platform/repeated_task.h"
 #include "policies/registry.h"
 #include "profiling/machine.h"
 #include "runtime/runtime.h"
@@ -384,11 +385,10 @@ Measurement RealTime::Collect(Real start) {
 
 Expected<Measurement> RealTime::Run() {
   if (Status ready = Prepare(); !ready) return std::unexpected(ready.error());
-  std::jthread flusher;
+  RepeatedTask flusher;
   if (journal_ != nullptr) {
-    flusher = std::jthread([this](std::stop_token stop) {
-      while (!stop.stop_requested() && journal_->Flush()) std::this_thread::sleep_for(kFlush);
-    });
+    flusher.Start("journal",
+                  [this] { return journal_->Flush() ? kFlush : RepeatedTask::kUntilWoken; });
   }
   const Real start = std::chrono::steady_clock::now() + kLead;
   std::thread sender([this, start] { SendAll(start); });
@@ -400,8 +400,7 @@ Expected<Measurement> RealTime::Run() {
     if (!kept) return std::unexpected(kept.error());
   }
   if (journal_ != nullptr) {
-    flusher.request_stop();
-    flusher.join();
+    flusher.Stop();
     if (Status closed = journal_->Close(); !closed) return std::unexpected(closed.error());
     measured.journal_complete = !journal_->stopped();
   }

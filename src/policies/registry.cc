@@ -9,7 +9,6 @@
 #include "policies/clockwork/clockwork.h"
 #include "policies/edgeserving/edgeserving.h"
 #include "policies/horizon/horizon.h"
-#include "policies/nexus/nexus.h"
 #include "policies/planned/planned.h"
 #include "policies/policy_makers.h"
 #include "policies/policy_options.h"
@@ -73,11 +72,11 @@ std::unique_ptr<Policy> MakeClockwork(std::string name, PolicyOptions& options) 
 }
 
 std::unique_ptr<Policy> MakeNexus(std::string name, PolicyOptions& options) {
-  NexusOptions made;
+  PlannedOptions made{.grow_alone = false};
   made.front_ends = options.Whole("frontends", 1, 0, 64);
   made.grow = options.Name("grow", {"yes", "no"}) == 0;
   made.epoch = options.Millis("epoch", 10'000, 10);
-  return std::make_unique<Nexus>(std::move(name), made);
+  return std::make_unique<Planned>(std::move(name), made);
 }
 
 std::unique_ptr<Policy> MakePlanned(std::string name, PolicyOptions& options) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/memory_guard.h"
+#include "platform/repeated_task.h"
 
 namespace tactus {
 namespace {
@@ -118,13 +119,6 @@ void StreamRunner::SetState(StreamState state, const std::string& error) {
   if (!error.empty()) error_ = error;
 }
 
-// False where a stop came.
-bool StreamRunner::Rest(Duration time, std::stop_token stop) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, stop, time, [&stop] { return stop.stop_requested(); });
-  return !stop.stop_requested();
-}
-
 // libav looks up host names without a time limit and hears no stop meanwhile. So it opens on a
 // thread that is left to itself when a stop comes; what it opens after that it closes again.
 Expected<std::unique_ptr<VideoSource>> StreamRunner::Open(std::stop_token stop) {
@@ -160,7 +154,7 @@ void StreamRunner::ReadAll(std::stop_token stop) {
     const bool brought = reading().counts.read > before;
     if (!live_ && end && config_.loop && brought) {
       // As long as a frame stands, or a file of one would be opened without a pause.
-      if (config_.realtime && !Rest(kStands, stop)) return;
+      if (config_.realtime && !SleepUnlessStopped(kStands, stop)) return;
       continue;
     }
     if (!live_ && end)
@@ -174,7 +168,7 @@ void StreamRunner::ReadAll(std::stop_token stop) {
     const auto wait = final ? std::nullopt : reconnect.Lost();
     if (!wait) return SetState(StreamState::kFailed, why);
     SetState(StreamState::kWaiting, why);
-    if (!Rest(*wait, stop)) return;
+    if (!SleepUnlessStopped(*wait, stop)) return;
   }
 }
 
@@ -222,7 +216,7 @@ std::optional<TimePoint> StreamRunner::CapturedAt(const SourceFrame& frame,
     origin = now - frame.at;
     due = now;
   }
-  if (due > now && !Rest(due - now, stop)) return std::nullopt;
+  if (due > now && !SleepUnlessStopped(due - now, stop)) return std::nullopt;
   return due;
 }
 

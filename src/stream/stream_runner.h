@@ -95,7 +95,6 @@ class StreamRunner {
   Status Pump(VideoSource& source, Reconnect& reconnect, std::stop_token stop);
   std::optional<TimePoint> CapturedAt(const SourceFrame& frame, std::optional<TimePoint>& origin,
                                       std::stop_token stop);
-  bool Rest(Duration time, std::stop_token stop);
   void SendAll(std::stop_token stop);
   void SendOne(Frame frame);
   void OnAnswer(const Flight& flight, FrameAnswer&& answer);

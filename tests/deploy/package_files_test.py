@@ -140,6 +140,33 @@ class Files(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ''), page.name)
             self.assertIn('SYNOPSIS', done.stdout)
 
+    def complete(self, *words):
+        script = ('. "$1"; COMP_WORDS=("${@:2}"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _tactus; '
+                  'printf "%s\\n" "${COMPREPLY[@]}"')
+        done = run('bash', '-c', script, 'bash',
+                   self.root / 'usr/share/bash-completion/completions/tactus', *words)
+        self.assertEqual((done.returncode, done.stderr), (0, ''))
+        return done.stdout.split()
+
+    def test_bash_completes_commands_options_and_values(self):
+        self.assertEqual(self.complete('tactus', 'se'), ['serve'])
+        self.assertEqual(self.complete('tactus', 'cluster', 'u'), ['up'])
+        self.assertEqual(self.complete('tactus', 'serve', '--model-c'), ['--model-control-mode'])
+        self.assertEqual(self.complete('tactus', 'serve', '--follow', ''), ['yes', 'no', 'stalls'])
+        self.assertEqual(self.complete('tactus', 'serve', '--onnxruntime', '/et'), ['/etc'])
+        self.assertEqual(self.complete('tactus', 'agent', '--models', '/et'), ['/etc'])
+
+    def test_each_shell_reads_its_script(self):
+        for shell, name in (('bash', 'bash-completion/completions/tactus'),
+                            ('zsh', 'zsh/vendor-completions/_tactus'),
+                            ('fish', 'fish/vendor_completions.d/tactus.fish')):
+            script = (self.root / 'usr/share' / name).read_text()
+            for word in ('serve', 'model-control-mode', 'stalls'):
+                self.assertIn(word, script, shell)
+            if shutil.which(shell):
+                done = run(shell, '-n', '/dev/stdin', input=script)
+                self.assertEqual((done.returncode, done.stderr), (0, ''), shell)
+
 
 class Manifests(unittest.TestCase):
     """What containers are told, in the chart and elsewhere."""
@@ -165,42 +192,6 @@ class Manifests(unittest.TestCase):
                     told |= shared[each]
                 self.assertGreater(len(told), 2)
                 self.assertLessEqual(told, options_of(command))
-
-
-class Completions(unittest.TestCase):
-    def complete(self, *words):
-        script = (f'. <("$1" completions bash); COMP_WORDS=("${{@:2}}"); '
-                  'COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _tactus; '
-                  'printf "%s\\n" "${COMPREPLY[@]}"')
-        done = run('bash', '-c', script, 'bash', TACTUS, *words)
-        self.assertEqual((done.returncode, done.stderr), (0, ''))
-        return done.stdout.split()
-
-    def test_bash_completes_commands_options_and_values(self):
-        self.assertEqual(self.complete('tactus', 'se'), ['serve'])
-        self.assertEqual(self.complete('tactus', 'cluster', 'u'), ['up'])
-        self.assertEqual(self.complete('tactus', 'serve', '--model-c'), ['--model-control-mode'])
-        self.assertEqual(self.complete('tactus', 'serve', '--follow', ''), ['yes', 'no', 'stalls'])
-        self.assertEqual(self.complete('tactus', 'serve', '--onnxruntime', '/et'), ['/etc'])
-        self.assertEqual(self.complete('tactus', 'agent', '--models', '/et'), ['/etc'])
-
-    def test_each_shell_reads_its_script(self):
-        for shell in ('bash', 'zsh', 'fish'):
-            script = run(TACTUS, 'completions', shell)
-            self.assertEqual(script.returncode, 0)
-            for word in ('serve', 'model-control-mode', 'stalls'):
-                self.assertIn(word, script.stdout, shell)
-            if shutil.which(shell):
-                done = run(shell, '-n', '/dev/stdin', input=script.stdout)
-                self.assertEqual((done.returncode, done.stderr), (0, ''), shell)
-
-    def test_another_shell_and_another_command_are_errors_that_say_more(self):
-        for command, part in ((('completions', 'tcsh'), 'bash, zsh and fish'),
-                              (('man', 'nothing'), "there is no command 'nothing'"),
-                              (('man', '--out', '/proc/none'), 'cannot be written')):
-            done = run(TACTUS, *command)
-            self.assertEqual(done.returncode, 2)
-            self.assertIn(part, done.stderr)
 
 
 if __name__ == '__main__':

@@ -4,8 +4,8 @@
 
 #include "policies/edgeserving/edgeserving_plain.h"
 #include "policies/policy_makers.h"
-#include "policies/strait/strait_plain.h"
-#include "policies/symphony/symphony_plain.h"
+#include "policies/strait/strait_plain_for_test.h"
+#include "policies/symphony/symphony_plain_for_test.h"
 
 namespace tactus {
 

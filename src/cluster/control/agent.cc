@@ -1,7 +1,6 @@
 #include "cluster/control/agent.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "fleet/rate_windows.h"
 #include "fleet/worker_routes.h"
 #include "platform/process.h"
+#include "platform/repeated_task.h"
 #include "platform/wall_clock.h"
 
 namespace tactus {
@@ -80,7 +80,7 @@ struct Agent::Body {
   void Carry(const NodeActions& actions);
   void Place(const ModelRef& ref);
   void Do(const std::string& model, bool load);
-  void Measure(const std::stop_token& stop);
+  void Measure();
   void Point(std::shared_ptr<WorkerCalls> to);
   void Run();
   void End();
@@ -120,7 +120,7 @@ struct Agent::Body {
   std::unique_ptr<Attendance> attendance;
   std::unique_ptr<Worker> worker;
   std::jthread errand_thread;
-  std::jthread measuring;
+  RepeatedTask measuring;
   std::jthread thread;
 };
 
@@ -154,7 +154,7 @@ void Agent::Body::Start() {
                                        [this](const std::string& why, bool failing) {
                                          loop.Post([this, why, failing] { Down(why, failing); });
                                        }});
-  measuring = std::jthread([this](const std::stop_token& stop) { Measure(stop); });
+  measuring.Start("measuring", Every(kMeasureEvery, [this] { Measure(); }), kMeasureEvery);
   thread = std::jthread([this] { Run(); });
 }
 
@@ -291,28 +291,23 @@ void Agent::Body::Do(const std::string& model, bool load) {
   });
 }
 
-void Agent::Body::Measure(const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any ended;
-  std::unique_lock held(mutex);
-  while (!ended.wait_for(held, stop, kMeasureEvery, [&] { return stop.stop_requested(); })) {
-    std::shared_ptr<WorkerCalls> asked;
-    int of = 0;
-    {
-      const std::scoped_lock guard(measured_mutex);
-      asked = measured;
-      of = measured_life;
-    }
-    if (asked == nullptr) continue;
-    const auto counts = asked->Counts();
-    if (!counts) continue;
-    loop.Post([this, of, counts, links = ReadLinks(options.worker.state)] {
-      if (of != life) return;
-      state.MeasureLinks(links);
-      rates.Add(clock.Now(), {counts->begin(), counts->end()});
-      state.Measure(rates.Rates());
-    });
+void Agent::Body::Measure() {
+  std::shared_ptr<WorkerCalls> asked;
+  int of = 0;
+  {
+    const std::scoped_lock guard(measured_mutex);
+    asked = measured;
+    of = measured_life;
   }
+  if (asked == nullptr) return;
+  const auto counts = asked->Counts();
+  if (!counts) return;
+  loop.Post([this, of, counts, links = ReadLinks(options.worker.state)] {
+    if (of != life) return;
+    state.MeasureLinks(links);
+    rates.Add(clock.Now(), {counts->begin(), counts->end()});
+    state.Measure(rates.Rates());
+  });
 }
 
 void Agent::Body::Point(std::shared_ptr<WorkerCalls> to) {
@@ -323,14 +318,13 @@ void Agent::Body::Point(std::shared_ptr<WorkerCalls> to) {
 }
 
 void Agent::Body::End() {
-  measuring.request_stop();
   errands.Close();
   loop.Close();
   thread.join();  // before what it uses
   placer.reset();
   attendance.reset();
   worker.reset();
-  measuring.join();
+  measuring.Stop();
   errand_thread.join();
 }
 

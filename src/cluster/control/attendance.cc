@@ -14,6 +14,7 @@
 #include "cluster/control/spare.h"
 #include "cluster/tls/tls.h"
 #include "control.grpc.pb.h"
+#include "platform/repeated_task.h"
 
 namespace tactus {
 namespace {
@@ -62,8 +63,7 @@ struct Attendance::Body {
       }
       events.lost(why);
       pause = heard ? kFirstPause : std::min(pause * 2, kLongestPause);
-      std::unique_lock lock(mutex);
-      come.wait_for(lock, pause, [&] { return stop.stop_requested(); });
+      SleepUnlessStopped(pause, stop);
     }
   }
 
@@ -147,14 +147,7 @@ struct Attendance::Body {
 Attendance::Attendance(std::vector<std::string> controllers, PeerTls tls, AttendanceEvents events)
     : body_(std::make_unique<Body>(std::move(controllers), tls, std::move(events))) {}
 
-Attendance::~Attendance() {
-  {
-    const std::scoped_lock lock(body_->mutex);
-    body_->thread.request_stop();
-    body_->come.notify_all();
-  }
-  body_->thread.join();
-}
+Attendance::~Attendance() = default;
 
 void Attendance::Send(FromNode message) {
   const std::scoped_lock lock(body_->mutex);

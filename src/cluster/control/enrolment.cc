@@ -19,24 +19,12 @@ std::chrono::sys_seconds SystemNow() {
 }  // namespace
 
 Enrolment::Enrolment(EnrolmentOptions options, Log log)
-    : options_(std::move(options)), log_(std::move(log)), thread_([this] {
-        while (loop_.RunUntil(std::chrono::steady_clock::now() + std::chrono::hours(1))) {
-        }
-      }) {}
-
-Enrolment::~Enrolment() {
-  loop_.Post([this] { loop_.Close(); });  // after those that wait
-}
+    : options_(std::move(options)), log_(std::move(log)), joins_("joins", kMostWaitingJoins) {}
 
 void Enrolment::Ask(JoinCall call, std::function<void(Expected<Joined>)> answer) {
-  if (++waiting_ > kMostWaitingJoins) {
-    --waiting_;
-    return answer(Fail(ErrorCode::kUnavailable, "too many ask to join at once; try again"));
-  }
-  loop_.Post([this, call = std::move(call), answer = std::move(answer)] {
-    --waiting_;
-    answer(Join(call));
-  });
+  const bool taken =
+      joins_.Post([this, call = std::move(call), answer](bool) { answer(Join(call)); });
+  if (!taken) answer(Fail(ErrorCode::kUnavailable, "too many ask to join at once; try again"));
 }
 
 Expected<Joined> Enrolment::Join(const JoinCall& call) {

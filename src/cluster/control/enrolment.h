@@ -3,16 +3,14 @@
 // tokens were used may be slow.
 #pragma once
 
-#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <set>
 #include <string>
-#include <thread>
 
 #include "base/expected.h"
-#include "cluster/control/loop.h"
 #include "cluster/tls/token.h"
+#include "platform/task_queue.h"
 
 namespace tactus {
 
@@ -34,13 +32,12 @@ struct Joined {
   std::string authority;    // PEM
 };
 
+// Whoever asked before it ends has its answer: none is dropped.
 class Enrolment {
  public:
   using Log = std::function<void(const std::string&)>;
 
   Enrolment(EnrolmentOptions options, Log log);
-  // Whoever asked has its answer: none is dropped.
-  ~Enrolment();
 
   // Answers once, on its own thread. kInvalidArgument: the next time too; kUnavailable: try again.
   void Ask(JoinCall call, std::function<void(Expected<Joined>)> answer);
@@ -52,9 +49,7 @@ class Enrolment {
 
   const EnrolmentOptions options_;
   const Log log_;
-  std::atomic<int> waiting_{0};
-  Loop loop_;
-  std::jthread thread_;  // last: it uses the others
+  TaskQueue joins_;  // last: it uses the others
 };
 
 }  // namespace tactus

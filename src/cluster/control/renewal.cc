@@ -35,14 +35,7 @@ CertificateRenewal::CertificateRenewal(std::vector<std::string> controllers,
     : controllers_(std::move(controllers)),
       folder_(std::move(folder)),
       log_(std::move(log)),
-      thread_([this, look_every](const std::stop_token& stop) {
-        std::unique_lock lock(mutex_);
-        do {
-          Look();
-        } while (!ended_.wait_for(lock, stop, look_every, [&] { return stop.stop_requested(); }));
-      }) {}
-
-CertificateRenewal::~CertificateRenewal() = default;
+      thread_("renewal", Every(look_every, [this] { Look(); })) {}
 
 void CertificateRenewal::Say(const std::string& what) {
   if (std::exchange(said_, what) != what && !what.empty()) log_(what);

@@ -4,16 +4,14 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <filesystem>
 #include <functional>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/expected.h"
 #include "cluster/tls/peer_tls.h"
+#include "platform/repeated_task.h"
 
 namespace tactus {
 
@@ -27,7 +25,6 @@ class CertificateRenewal {
   // Looks now, and then every `look_every`.
   CertificateRenewal(std::vector<std::string> controllers, std::filesystem::path folder, Log log,
                      std::chrono::milliseconds look_every = std::chrono::minutes(1));
-  ~CertificateRenewal();
 
  private:
   void Look();
@@ -38,9 +35,7 @@ class CertificateRenewal {
   const std::filesystem::path folder_;
   const Log log_;
   std::string said_;
-  std::mutex mutex_;
-  std::condition_variable_any ended_;
-  std::jthread thread_;  // last: it uses the others
+  RepeatedTask thread_;  // last: it uses the others
 };
 
 }  // namespace tactus

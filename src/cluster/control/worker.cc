@@ -1,7 +1,6 @@
 #include "cluster/control/worker.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <fstream>
 #include <mutex>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "platform/process.h"
+#include "platform/repeated_task.h"
 
 namespace tactus {
 namespace {
@@ -91,10 +91,9 @@ struct Worker::Body {
       if (proven) pause = options.first_pause;
       last = ReadWorker(options.state);
       events.down(why, early >= options.failing_after);
-      std::unique_lock lock(mutex);
-      changed.wait_for(lock, proven ? milliseconds{0} : pause,
-                       [&] { return stop.stop_requested(); });
-      if (!proven) pause = std::min(pause * 2, options.longest_pause);
+      if (proven) continue;
+      SleepUnlessStopped(pause, stop);
+      pause = std::min(pause * 2, options.longest_pause);
     }
   }
 
@@ -199,7 +198,6 @@ struct Worker::Body {
   const WorkerEvents events;
   std::filesystem::path log;
   std::mutex mutex;
-  std::condition_variable changed;
   ProcessIdentity running;  // under the mutex
   std::jthread thread;      // last: it uses the others
 };
@@ -207,22 +205,10 @@ struct Worker::Body {
 Worker::Worker(WorkerOptions options, WorkerEvents events)
     : body_(std::make_unique<Body>(std::move(options), std::move(events))) {}
 
-Worker::~Worker() {
-  {
-    const std::scoped_lock lock(body_->mutex);
-    body_->thread.request_stop();
-    body_->changed.notify_all();
-  }
-  if (body_->thread.joinable()) body_->thread.join();
-}
+Worker::~Worker() = default;
 
 void Worker::Stop(std::chrono::milliseconds grace) {
-  {
-    const std::scoped_lock lock(body_->mutex);
-    body_->thread.request_stop();
-    body_->changed.notify_all();
-  }
-  if (body_->thread.joinable()) body_->thread.join();
+  body_->thread = {};
   if (body_->running.pid > 0) StopProcess(body_->running, grace);
 }
 

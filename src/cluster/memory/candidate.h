@@ -1,23 +1,21 @@
 // A Candidacy on a thread of its own, in real time: its service may be slow, and nobody waits.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 
 #include "cluster/memory/candidacy.h"
+#include "platform/repeated_task.h"
 #include "platform/wall_clock.h"
 
 namespace tactus {
 
+// Its end waits for the attempt that is under way, and resigns.
 class Candidate {
  public:
   explicit Candidate(std::unique_ptr<Candidacy> candidacy);
-  // Waits for the attempt that is under way, and resigns.
-  ~Candidate();
 
   // Of which it leads now; 0: it does not. From any thread; false from the instant on at which its
   // lease ends, whatever the service does.
@@ -28,18 +26,17 @@ class Candidate {
   void StandAgain(std::uint64_t above);
 
  private:
-  void Run(const std::stop_token& stop);
+  Duration Step();
 
   const WallClock clock_;
   const std::unique_ptr<Candidacy> candidacy_;  // the thread's
   mutable std::mutex mutex_;
-  std::condition_variable_any changed_;
   std::uint64_t term_ = 0;  // under the mutex, as what follows
   TimePoint until_ = kStart;
   std::string leader_;
   std::uint64_t again_above_ = 0;
   bool again_ = false;
-  std::jthread thread_;  // last: it uses the others
+  RepeatedTask thread_;  // last: it uses the others
 };
 
 }  // namespace tactus

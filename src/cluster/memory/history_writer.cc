@@ -51,14 +51,11 @@ HistoryWriter::HistoryWriter(std::unique_ptr<knowledge::StoreWriter> store,
     : log_(std::move(log)),
       options_(std::move(options)),
       utc_(options_.utc ? options_.utc : UtcNow),
-      chronicle_(declared, planner, utc_, [this] { Wake(); }),
+      chronicle_(declared, planner, utc_, [this] { thread_.Wake(); }),
       store_(std::move(store)) {}
 
 HistoryWriter::~HistoryWriter() {
-  if (thread_.joinable()) {
-    thread_.request_stop();
-    thread_.join();
-  }
+  thread_.Stop();
   Tick();
   if (!Flush(options_.flush_within) && buffered_) {
     log_("history: the store did not take " + std::to_string(buffered_->counts().waiting) +
@@ -66,23 +63,8 @@ HistoryWriter::~HistoryWriter() {
   }
 }
 
-void HistoryWriter::Wake() {
-  const std::scoped_lock lock(mutex_);
-  urgent_ = true;
-  woken_.notify_one();
-}
-
 void HistoryWriter::Start() {
-  thread_ = std::jthread([this](const std::stop_token& stop) {
-    std::unique_lock lock(mutex_);
-    while (!stop.stop_requested()) {
-      woken_.wait_for(lock, stop, options_.write_every, [this] { return urgent_; });
-      urgent_ = false;
-      lock.unlock();
-      if (!stop.stop_requested()) Tick();
-      lock.lock();
-    }
-  });
+  thread_.Start("history", Every(options_.write_every, [this] { Tick(); }), options_.write_every);
 }
 
 void HistoryWriter::Tick() {

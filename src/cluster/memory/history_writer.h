@@ -4,17 +4,15 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "cluster/memory/chronicle.h"
 #include "core/fleet_plan.h"
 #include "knowledge/buffered_store.h"
+#include "platform/repeated_task.h"
 
 namespace tactus {
 
@@ -47,7 +45,6 @@ class HistoryWriter {
   std::optional<knowledge::BufferedStore::Counts> counts() const;
 
  private:
-  void Wake();
   void Tell(const knowledge::BufferedStore::Counts& counts);
 
   const Log log_;
@@ -59,10 +56,7 @@ class HistoryWriter {
   knowledge::UtcTime retain_at_{};
   knowledge::BufferedStore::Counts told_;  // what the log says
   bool away_ = false;                      // as the log says
-  std::mutex mutex_;
-  std::condition_variable_any woken_;
-  bool urgent_ = false;  // under the mutex
-  std::jthread thread_;
+  RepeatedTask thread_;
 };
 
 // A store that is opened when it is first written to, and again as long as it is away.

@@ -1,10 +1,9 @@
 #include "cluster/models/model_fetch.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 
 #include "platform/durable_file.h"
+#include "platform/repeated_task.h"
 
 namespace tactus {
 namespace {
@@ -15,18 +14,14 @@ constexpr milliseconds kFirstWait{200};
 constexpr milliseconds kLongestWait{2000};
 constexpr int kDeepestNeed = 8;  // of models that need models
 
-void WaitFor(const std::stop_token& stop, milliseconds time) {
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock lock(mutex);
-  never.wait_for(lock, stop, time, [] { return false; });
-}
-
 }  // namespace
 
 ModelFetch::ModelFetch(ModelStore& store, BlobSource& source, ModelFetchOptions options)
     : store_(store), source_(source), options_(std::move(options)) {
-  if (!options_.wait) options_.wait = WaitFor;
+  if (options_.wait) return;
+  options_.wait = [](const std::stop_token& stop, milliseconds time) {
+    SleepUnlessStopped(time, stop);
+  };
 }
 
 std::unexpected<Error> ModelFetch::About(const Item& item, Error error) const {

@@ -12,6 +12,7 @@
 #include "cluster/site/remote_engine.h"
 #include "cluster/site/scheduler_link.h"
 #include "cluster/site/site_service.h"
+#include "platform/repeated_task.h"
 #include "site/granted_policy.h"
 #include "site/site_reach.h"
 
@@ -98,7 +99,7 @@ struct SiteFrontEnd::Body final : OfferPort {
   TimePoint Now() const { return runtime.At(std::chrono::steady_clock::now()); }
   void Hear(std::uint32_t scheduler, ToPeer&& message);
   void SendOffers();
-  void ServeModels();
+  Duration ServeModels();
 
   const Options options;
   GrantBook book;
@@ -123,14 +124,12 @@ struct SiteFrontEnd::Body final : OfferPort {
   std::condition_variable models_changed;
   std::map<std::string, WorkerModel> models;  // by name: what workers serve now
   std::map<std::string, ModelSpec> served;    // here
-  bool models_new = false;
-  bool models_stop = false;
 
   SchedulerLink link;
   Runtime runtime;
   SiteService service;
   std::thread sender;
-  std::thread loader;
+  RepeatedTask loader;
   bool started = false;
 };
 
@@ -172,8 +171,8 @@ void SiteFrontEnd::Body::Hear(std::uint32_t scheduler, ToPeer&& message) {
     const std::lock_guard models_lock(mutex);
     models.clear();
     for (WorkerModel& model : message.models) models[model.spec.name] = std::move(model);
-    models_new = true;
     models_changed.notify_all();
+    loader.Wake();
   }
   const bool nudge = leads || !message.grants.empty() || !message.refusals.empty();
   for (Grant& grant : message.grants) book.Take(std::move(grant));
@@ -197,13 +196,10 @@ void SiteFrontEnd::Body::SendOffers() {
   }
 }
 
-void SiteFrontEnd::Body::ServeModels() {
-  std::unique_lock lock(mutex);
-  for (;;) {
-    models_changed.wait(lock, [this] { return models_stop || models_new; });
-    if (models_stop) return;
-    models_new = false;
-    std::vector<ModelSpec> fresh;
+Duration SiteFrontEnd::Body::ServeModels() {
+  std::vector<ModelSpec> fresh;
+  {
+    const std::lock_guard lock(mutex);
     for (const auto& [name, model] : models) {
       const auto known = served.find(name);
       if (known == served.end() || known->second.config != model.spec.config ||
@@ -211,18 +207,17 @@ void SiteFrontEnd::Body::ServeModels() {
         fresh.push_back(model.spec);
       }
     }
-    lock.unlock();
-    std::vector<ModelSpec> loaded;
-    for (const ModelSpec& spec : fresh) {
-      const Status serves = runtime.Serve(spec);
-      if (serves) loaded.push_back(spec);
-      if (!serves && options.say)
-        options.say("model '" + spec.name + "': " + serves.error().message);
-    }
-    lock.lock();
-    for (ModelSpec& spec : loaded) served[spec.name] = std::move(spec);
-    models_changed.notify_all();
   }
+  std::vector<ModelSpec> loaded;
+  for (const ModelSpec& spec : fresh) {
+    const Status serves = runtime.Serve(spec);
+    if (serves) loaded.push_back(spec);
+    if (!serves && options.say) options.say("model '" + spec.name + "': " + serves.error().message);
+  }
+  const std::lock_guard lock(mutex);
+  for (ModelSpec& spec : loaded) served[spec.name] = std::move(spec);
+  models_changed.notify_all();
+  return RepeatedTask::kUntilWoken;
 }
 
 SiteFrontEnd::SiteFrontEnd(Options options) : body_(std::make_unique<Body>(std::move(options))) {}
@@ -233,7 +228,7 @@ void SiteFrontEnd::Start() {
   body_->started = true;
   body_->runtime.Start();
   body_->sender = std::thread([this] { body_->SendOffers(); });
-  body_->loader = std::thread([this] { body_->ServeModels(); });
+  body_->loader.Start("models", [this] { return body_->ServeModels(); });
   body_->link.Start();
 }
 
@@ -255,12 +250,7 @@ Expected<ModelSpec> SiteFrontEnd::AwaitModel(const std::string& model, Duration 
 void SiteFrontEnd::Stop(Duration grace) {
   Body& body = *body_;
   if (!std::exchange(body.started, false)) return;
-  {
-    const std::lock_guard lock(body.mutex);
-    body.models_stop = true;
-  }
-  body.models_changed.notify_all();
-  body.loader.join();
+  body.loader.Stop();
   body.runtime.Stop(grace);
   body.link.Stop();
   {

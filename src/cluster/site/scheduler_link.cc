@@ -1,9 +1,7 @@
 #include "cluster/site/scheduler_link.h"
 
 #include <chrono>
-#include <condition_variable>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include <grpcpp/grpcpp.h>
@@ -13,6 +11,7 @@
 #include "cluster/site/wire.h"
 #include "cluster/site/write_queue.h"
 #include "cluster/tls/channel.h"
+#include "platform/repeated_task.h"
 #include "site.grpc.pb.h"
 
 namespace tactus {
@@ -48,17 +47,17 @@ struct SchedulerLink::Body {
     }
   }
 
-  void Run();
+  // Connects to whom it is time to; how long until it is again.
+  Duration Connect();
   void OnHeard(std::uint32_t scheduler);
   void OnGone(std::uint32_t scheduler, Stream* stream, const grpc::Status& why);
 
   const Options options;
   std::mutex mutex;
-  std::condition_variable changed;
   std::vector<Place> places;
   bool stop = false;
   Underway<Stream> streams;
-  std::thread thread;
+  RepeatedTask thread;
 };
 
 // One attempt at one scheduler. Messages that wait for the one under way go together.
@@ -153,28 +152,26 @@ void SchedulerLink::Body::OnGone(std::uint32_t scheduler, Stream* stream, const 
   }
   if (!news.empty() && options.say) options.say(news);
   if (options.gone) options.gone(scheduler);
-  changed.notify_all();
+  thread.Wake();
   streams.End(stream);
 }
 
-void SchedulerLink::Body::Run() {
-  std::unique_lock lock(mutex);
-  while (!stop) {
-    const auto now = std::chrono::steady_clock::now();
-    auto next = now + std::chrono::seconds(1);
-    for (std::uint32_t i = 0; i < places.size(); ++i) {
-      Place& place = places[i];
-      if (place.stream != nullptr) continue;
-      if (place.again > now) {
-        next = std::min(next, place.again);
-        continue;
-      }
-      place.stream = std::make_shared<Stream>(*this, i);
-      streams.Add(place.stream);
-      place.stream->Begin();
+Duration SchedulerLink::Body::Connect() {
+  const std::lock_guard lock(mutex);
+  const auto now = std::chrono::steady_clock::now();
+  auto next = now + std::chrono::seconds(1);
+  for (std::uint32_t i = 0; i < places.size(); ++i) {
+    Place& place = places[i];
+    if (place.stream != nullptr) continue;
+    if (place.again > now) {
+      next = std::min(next, place.again);
+      continue;
     }
-    changed.wait_until(lock, next);
+    place.stream = std::make_shared<Stream>(*this, i);
+    streams.Add(place.stream);
+    place.stream->Begin();
   }
+  return next - now;
 }
 
 SchedulerLink::SchedulerLink(Options options) : body_(std::make_unique<Body>(std::move(options))) {}
@@ -182,17 +179,15 @@ SchedulerLink::SchedulerLink(Options options) : body_(std::make_unique<Body>(std
 SchedulerLink::~SchedulerLink() { Stop(); }
 
 void SchedulerLink::Start() {
-  body_->thread = std::thread([this] { body_->Run(); });
+  body_->thread.Start("link", [this] { return body_->Connect(); });
 }
 
 void SchedulerLink::Stop() {
-  if (!body_->thread.joinable()) return;
   {
     const std::lock_guard lock(body_->mutex);
     body_->stop = true;
   }
-  body_->changed.notify_all();
-  body_->thread.join();
+  body_->thread.Stop();
   for (const auto& stream : body_->streams.all()) stream->Cancel();
   body_->streams.Wait();
 }

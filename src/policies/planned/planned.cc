@@ -6,6 +6,17 @@
 #include "core/window_drop.h"
 
 namespace tactus {
+namespace {
+
+// Which front end a request comes in by: no pattern that its id could have.
+std::uint64_t Scatter(std::uint64_t id) {
+  id = (id ^ (id >> 30)) * 0xbf58476d1ce4e5b9u;
+  id = (id ^ (id >> 27)) * 0x94d049bb133111ebu;
+  return id ^ (id >> 31);
+}
+
+}  // namespace
+
 void Planned::TakePlan(const View& view) {
   models_.assign(view.models.size(), ModelState{});
   lanes_.assign(view.lanes.size(), PlannedLane{});
@@ -31,7 +42,7 @@ void Planned::TakePlan(const View& view) {
   }
   for (ModelId::rep m = 0; m < models_.size(); ++m) {
     ModelState& model = models_[m];
-    model.Start(1);
+    model.Start(options_.front_ends);
     if (!view.models[m].loaded) continue;
     // Requests of a model without a lane wait for a plan that has one, while any lane could do.
     if (model.routes.empty()) model.quickest = QuickestService(view, ModelId{m});
@@ -58,12 +69,12 @@ void Planned::AddTurn(const View& view, const Lane& lane, const PlanEntry& entry
   model.routes.push_back({.lane = lane.id, .weight = weight, .open = lane.open});
 }
 
-void Planned::OnArrive(ModelId m, const Request&) {
+void Planned::OnArrive(ModelId m, const Request& request) {
   CountExamined();
   Touch(m);
   ModelState& model = models_[m.value()];
-  if (model.routes.empty()) return;
-  const LaneId lane = model.routes[model.Send()].lane;
+  if (model.routes.empty() || options_.front_ends == 0) return;
+  const LaneId lane = model.routes[model.Send(Scatter(request.id.value()) % front_ends())].lane;
   if (lanes_[lane.value()].free) ready_.Insert(lane.value());
 }
 
@@ -124,15 +135,15 @@ void Planned::Refresh(const View& view) {
     ModelState& model = models_[m.value()];
     const RequestQueue& queue = view.queues[m.value()];
     model.touched = false;
-    if (model.count_again && !model.routes.empty()) {
+    if (model.count_again && !model.routes.empty() && options_.front_ends > 0) {
       const int waiting = static_cast<int>(queue.size());
       model.TakeBack(model.claimed - waiting);
-      while (model.claimed < waiting) model.Send();
+      while (model.claimed < waiting) model.Send(model.claimed % front_ends());
     }
     model.count_again = false;
     // Another head, or none: lanes that it held up may go on.
     for (const ModelRoutes::Route& route : model.routes) {
-      if (route.claims > 0 && lanes_[route.lane.value()].free) ready_.Insert(route.lane.value());
+      if (Claims(route) > 0 && lanes_[route.lane.value()].free) ready_.Insert(route.lane.value());
     }
     if (queue.empty()) {
       lost_.Erase(m.value());
@@ -147,7 +158,7 @@ void Planned::Refresh(const View& view) {
 
 std::optional<Decision> Planned::Run(const View& view, const Lane& lane, TimePoint now) {
   const auto mine = [&](const LaneTurns::Turn& turn) {
-    return models_[turn.model.value()].routes[turn.route].claims;
+    return Claims(models_[turn.model.value()].routes[turn.route]);
   };
   const auto room = [&](const LaneTurns::Turn& turn) { return RoomOf(view, lane, turn, now); };
   PlannedLane& here = lanes_[lane.id.value()];
@@ -158,7 +169,7 @@ std::optional<Decision> Planned::Run(const View& view, const Lane& lane, TimePoi
     }
   }
   // Alone on a lane nobody else waits for their turn.
-  const bool alone = view.plan != nullptr && here.turns.size() == 1;
+  const bool alone = options_.grow_alone && view.plan != nullptr && here.turns.size() == 1;
   const auto heads = [alone](const RequestQueue& queue, int planned, int own, auto fits) {
     return alone && own < planned ? MostServedFrom(planned, own, fits)
                                   : WindowDrop(static_cast<int>(queue.size()), planned, own, fits);

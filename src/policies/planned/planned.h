@@ -21,8 +21,16 @@
 // What waits for a lane that closes or dies goes to the others that have its model. Without a plan
 // every lane runs every model that it serves. What a decision costs does not grow with the lanes:
 // only those are looked at where something changed.
+//
+// With other defaults this is Nexus (Shen et al., SOSP 2019), as Symphony's Section 2.2 states it:
+// batches may exceed their planned size where the head's deadline allows it, whoever else has the
+// lane, and front ends route without coordination, so that what reaches a lane is uneven. Its best
+// documented setting is one front end (8 cost it 11 to 45 %, Symphony, Section 5.1); none, where
+// lanes share each model's queue, goes beyond it.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -39,6 +47,11 @@ namespace tactus {
 struct PlannedOptions {
   // A batch may exceed its planned size where the head's deadline allows it.
   bool grow = false;
+  // A model that has a lane to itself may run larger batches there.
+  bool grow_alone = true;
+  // Who sends each request to a lane that runs its model: so many, by weighted round robin, each on
+  // its own (policies/model_routes.h). 0: nobody; lanes take what they can from the model's queue.
+  int front_ends = 1;
   // kOrder: they are the order of turns. kStrict: a batch starts only inside a window that the plan
   // has for its model there, and ends within it by the profile. kDefer: the same, as late in the
   // window as the head's deadline allows. Cycles begin when the plan is adopted, on all lanes at
@@ -89,6 +102,11 @@ class Planned final : public Policy {
   void Touch(ModelId m);
   void Refresh(const View& view);
   void SetOpen(PlannedLane& lane, bool open);
+  std::uint64_t front_ends() const { return static_cast<std::uint64_t>(options_.front_ends); }
+  // How many requests of its model a route's lane may take.
+  int Claims(const ModelRoutes::Route& route) const {
+    return options_.front_ends > 0 ? route.claims : std::numeric_limits<int>::max();
+  }
   std::optional<Decision> Run(const View& view, const Lane& lane, TimePoint now);
   // How long a batch of this turn may take from now on; 0: it has no window now, or waits in it.
   Duration RoomOf(const View& view, const Lane& lane, const LaneTurns::Turn& turn, TimePoint now);

@@ -28,8 +28,8 @@
 // for itself and one for each running batch, of which a device with a free slot has slots - 1 at
 // most: in all, while requests have no priority of their own, at most models x ceil(log2(1 +
 // largest batch)) x devices x slots + 2 x devices x (slots - 1) predictions a question.
-// strait_plain.h is the same without this, to be read beside the paper; their decisions are equal,
-// since both compute every number by the same functions.
+// strait_plain_for_test.h is the same without this, to be read beside the paper; their decisions
+// are equal, since both compute every number by the same functions.
 #pragma once
 
 #include <cstdint>

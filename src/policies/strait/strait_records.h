@@ -1,5 +1,6 @@
-// What both versions of Strait (strait.h, strait_plain.h) remember and how they learn: the devices'
-// running batches, the predictor, the cap, who waits unserved. How they decide is not here.
+// What both versions of Strait (strait.h, strait_plain_for_test.h) remember and how they learn: the
+// devices' running batches, the predictor, the cap, who waits unserved. How they decide is not
+// here.
 #pragma once
 
 #include <optional>

@@ -12,7 +12,7 @@
 #include "base/rng.h"
 #include "core/batch.h"
 #include "policies/strait/strait.h"
-#include "policies/strait/strait_plain.h"
+#include "policies/strait/strait_plain_for_test.h"
 #include "policies/table_for_test.h"
 
 namespace tactus {

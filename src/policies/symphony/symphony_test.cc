@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
-#include "policies/symphony/symphony_plain.h"
+#include "policies/symphony/symphony_plain_for_test.h"
 
 namespace tactus {
 namespace {

@@ -1,41 +1,18 @@
 #include "runtime/calls/run_watch.h"
 
-#include <chrono>
-
 #include <fmt/format.h>
 
-#include "platform/cpu_affinity.h"
 #include "runtime/calls/dispatch_turns.h"
 
 namespace tactus {
 
 void RunWatch::Start() {
-  if (!options_.on() || thread_.joinable()) return;
+  if (!options_.on()) return;
   told_.assign(loop_.workers().size(), kNever);
   seen_.assign(told_.size(), {});
   last_look_ = clock_.Now();
-  thread_ = std::thread([this] { Run(); });
-}
-
-void RunWatch::Stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-    changed_.notify_all();
-  }
-  if (thread_.joinable()) thread_.join();
-}
-
-void RunWatch::Run() {
-  NameThisThread("run-watch");
-  const Duration period = std::clamp(options_.least / 4, Duration{Millis(1)}, Duration{Seconds(1)});
-  std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, std::chrono::nanoseconds(period.count()),
-                            [this] { return stop_; })) {
-    lock.unlock();
-    Look(2 * period);
-    lock.lock();
-  }
+  const Duration period = std::clamp(options_.least / 4, Millis(1), Seconds(1));
+  thread_.Start("run-watch", Every(period, [this, period] { Look(2 * period); }), period);
 }
 
 void RunWatch::Look(Duration most) {

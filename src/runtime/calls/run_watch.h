@@ -3,15 +3,13 @@
 #pragma once
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/serving_time.h"
+#include "platform/repeated_task.h"
 #include "platform/wall_clock.h"
 
 namespace tactus {
@@ -51,14 +49,12 @@ class RunWatch {
   RunWatch(RunWatchOptions options, const WallClock& clock, DispatchTurns& loop,
            std::function<void(const std::string&)> log)
       : options_(options), clock_(clock), loop_(loop), log_(std::move(log)) {}
-  ~RunWatch() { Stop(); }
 
   void Start();
   // Waits for the look under way.
-  void Stop();
+  void Stop() { thread_.Stop(); }
 
  private:
-  void Run();
   void Look(Duration most);
 
   const RunWatchOptions options_;
@@ -68,10 +64,7 @@ class RunWatch {
   std::vector<TimePoint> told_;  // by worker: when the run that was told of began; kNever: none
   std::vector<SeenRun> seen_;    // by worker
   TimePoint last_look_ = kStart;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stop_ = false;
-  std::thread thread_;
+  RepeatedTask thread_;  // last: it uses the others
 };
 
 }  // namespace tactus

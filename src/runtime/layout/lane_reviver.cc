@@ -17,35 +17,29 @@ void LaneReviver::Lost(LaneId lane, const Error& why) {
   Say(fmt::format(
       "lane {} died: {}; what it ran goes back to its queue, and its models are loaded anew there",
       lane.value(), why.message));
-  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
-  changed_.notify_all();
+  if (!std::exchange(started_, true)) thread_.Start("reviver", [this] { return Run(); });
+  thread_.Wake();
 }
 
 void LaneReviver::Close() {
   const std::lock_guard lock(mutex_);
   stop_ = true;
-  changed_.notify_all();
 }
 
 void LaneReviver::Stop() {
   Close();
-  if (thread_.joinable()) thread_.join();
+  thread_.Stop();
 }
 
-void LaneReviver::Run() {
-  std::unique_lock lock(mutex_);
-  while (!stop_) {
-    const auto next = std::ranges::min_element(lanes_, {}, [](const auto& each) {
-      return each.second.lost ? each.second.due : Clock::time_point::max();
-    });
-    if (next == lanes_.end() || !next->second.lost) {
-      changed_.wait(lock);
-    } else if (Clock::now() < next->second.due) {
-      changed_.wait_until(lock, next->second.due);
-    } else {
-      Attempt(next->first, lock);
-    }
-  }
+Duration LaneReviver::Run() {
+  std::unique_lock lock(mutex_);  // some lane was lost: that began the thread
+  const auto next = std::ranges::min_element(lanes_, {}, [](const auto& each) {
+    return each.second.lost ? each.second.due : Clock::time_point::max();
+  });
+  if (stop_ || !next->second.lost) return RepeatedTask::kUntilWoken;
+  const Duration left = next->second.due - Clock::now();
+  if (left <= Duration{}) Attempt(next->first, lock);
+  return std::max(left, Duration{});
 }
 
 void LaneReviver::Attempt(LaneId lane, std::unique_lock<std::mutex>& lock) {

@@ -4,17 +4,16 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "base/expected.h"
 #include "base/ids.h"
 #include "base/serving_time.h"
+#include "platform/repeated_task.h"
 
 namespace tactus {
 
@@ -49,7 +48,6 @@ class LaneReviver {
     std::function<void(const std::string&)> log;  // empty: nothing is said
   };
   explicit LaneReviver(Options options) : options_(std::move(options)) {}
-  ~LaneReviver() { Stop(); }
 
   // Quick; from any thread.
   void Lost(LaneId lane, const Error& why);
@@ -60,7 +58,8 @@ class LaneReviver {
 
  private:
   using Clock = std::chrono::steady_clock;
-  void Run();
+  // The next that is due; how long until another is.
+  Duration Run();
   void Attempt(LaneId lane, std::unique_lock<std::mutex>& lock);
   void Say(const std::string& line) const {
     if (options_.log) options_.log(line);
@@ -68,7 +67,6 @@ class LaneReviver {
 
   const Options options_;
   std::mutex mutex_;
-  std::condition_variable changed_;
   struct Lane {
     RevivalDelay delay;
     bool lost = false;
@@ -78,7 +76,8 @@ class LaneReviver {
   std::map<LaneId, Lane> lanes_;  // that were ever lost
   bool stop_ = false;
   std::string said_;  // the last reason why a lane did not come back, once
-  std::thread thread_;
+  bool started_ = false;
+  RepeatedTask thread_;  // last: it uses the others
 };
 
 }  // namespace tactus

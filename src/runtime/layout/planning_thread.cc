@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <utility>
 
 #include <fmt/format.h>
@@ -52,8 +51,6 @@ PlanningThread::PlanningThread(Runtime& runtime, std::unique_ptr<Planner> planne
       options_(std::move(options)),
       replanner_({}, std::move(planner), options_.replanner),
       rates_rps_(options_.declared_rps) {}
-
-PlanningThread::~PlanningThread() { Stop(); }
 
 // What is loaded now, where that is something else than before.
 Status PlanningThread::TakeModels() {
@@ -177,25 +174,13 @@ void PlanningThread::WarnOnce(std::string_view kind, const std::string& problem)
 }
 
 void PlanningThread::Start() {
-  thread_ = std::jthread([this](std::stop_token stop) { Run(stop); });
-}
-
-void PlanningThread::Stop() {
-  if (!thread_.joinable()) return;
-  thread_.request_stop();
-  thread_.join();
-}
-
-void PlanningThread::Run(std::stop_token stop) {
-  std::mutex mutex;
-  std::condition_variable_any wake;
-  std::unique_lock lock(mutex);
-  auto last = Clock::now();
-  while (!wake.wait_for(lock, stop, Replanner::kLook, [&] { return stop.stop_requested(); })) {
-    const auto now = Clock::now();
-    Look(std::chrono::duration_cast<Duration>(now - last));
-    last = now;
-  }
+  thread_.Start("planning",
+                Every(Replanner::kLook,
+                      [this, last = Clock::now()]() mutable {
+                        const auto begin = std::exchange(last, Clock::now());
+                        Look(std::chrono::duration_cast<Duration>(last - begin));
+                      }),
+                Replanner::kLook);
 }
 
 PlanningReading PlanningThread::reading() const {

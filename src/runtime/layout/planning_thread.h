@@ -8,13 +8,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <stop_token>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "placement/replanner.h"
+#include "platform/repeated_task.h"
 #include "runtime/runtime.h"
 #include "service/readings.h"
 
@@ -38,7 +37,6 @@ class PlanningThread {
 
   // `runtime` is split, and outlives this.
   PlanningThread(Runtime& runtime, std::unique_ptr<Planner> planner, Options options);
-  ~PlanningThread();  // Stop
 
   // Splits the device for the declared rates. What Replanner::First says where no plan sustains
   // them; what Runtime::Adopt says where the lanes cannot be had.
@@ -46,7 +44,7 @@ class PlanningThread {
   // From here on it looks at every Replanner::kLook, on a thread of its own.
   void Start();
   // Waits for the change that is under way, which Runtime::EndChanges cuts short.
-  void Stop();
+  void Stop() { thread_.Stop(); }
 
   // Once `passed` went by since the last: counts, and changes the layout if that is due, which
   // blocks until the old lanes are gone. One call at a time; Start's thread makes them.
@@ -55,7 +53,6 @@ class PlanningThread {
   PlanningReading reading() const;  // thread-safe
 
  private:
-  void Run(std::stop_token stop);
   Status TakeModels();
   void Count();
   Plan Current() const;
@@ -77,7 +74,7 @@ class PlanningThread {
   std::string problem_;                           // the kind that was warned of last
   mutable std::mutex reading_mutex_;
   PlanningReading reading_;
-  std::jthread thread_;
+  RepeatedTask thread_;  // last: it uses the others
 };
 
 // "75 %: 4 ee_s, 2 ee_l every 333 ms; 25 %: 1 ee_mlp every 700 ms": its lanes, with their batches.

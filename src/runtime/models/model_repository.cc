@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -36,8 +37,6 @@ ModelRepository::ModelRepository(RepositoryOptions options, Duration unload_grac
       unload_grace_(unload_grace),
       host_(host),
       log_(std::move(log)) {}
-
-ModelRepository::~ModelRepository() { StopPolling(); }
 
 Expected<std::vector<std::string>> ModelRepository::Folders() const {
   if (options_.folders == nullptr) return std::vector<std::string>();
@@ -91,7 +90,10 @@ Status ModelRepository::Open() {
       }
     }
   });
-  if (options_.control == ModelControl::kPoll) poller_ = std::thread([this] { Poll(); });
+  if (options_.control == ModelControl::kPoll) {
+    const Duration period = options_.poll_interval;
+    poller_.Start("poll models", Every(period, [this] { Poll(); }), period);
+  }
   return {};
 }
 
@@ -100,15 +102,6 @@ void ModelRepository::Miss(const std::string& model, const std::string& reason) 
   const std::unique_lock lock(mutex_);
   const auto [entry, made] = entries_.try_emplace(model);
   if (made) entry->second.versions[1].reason = reason;
-}
-
-void ModelRepository::StopPolling() {
-  {
-    const std::lock_guard lock(poll_mutex_);
-    stop_polling_ = true;
-  }
-  poll_wake_.notify_all();
-  if (poller_.joinable()) poller_.join();
 }
 
 Status ModelRepository::Load(const std::string& model, const std::string& config) {
@@ -355,39 +348,33 @@ void ModelRepository::RetireAll() {
 }
 
 void ModelRepository::Poll() {
-  std::unique_lock lock(poll_mutex_);
-  while (!poll_wake_.wait_for(lock, options_.poll_interval, [this] { return stop_polling_; })) {
-    const auto folders = Folders();
-    if (!folders) {
-      Say(folders.error().message);
+  const auto folders = Folders();
+  if (!folders) return Say(folders.error().message);
+  std::map<std::string, FolderStamp> known;
+  std::vector<std::pair<std::string, std::int64_t>> gone;
+  {
+    const std::shared_lock maps(mutex_);
+    for (const auto& [name, entry] : entries_) {
+      known[name] = entry.stamp;
+      if (std::binary_search(folders->begin(), folders->end(), name)) continue;
+      for (const auto& [number, version] : entry.versions) {
+        if (version.served != nullptr) gone.emplace_back(name, number);
+      }
+    }
+  }
+  for (const std::string& name : *folders) {
+    const auto it = known.find(name);
+    if (it != known.end() && it->second.StillHolds(options_.folders->Of(name), Today())) {
+      const std::unique_lock maps(mutex_);
+      entries_[name].stamp = it->second;
       continue;
     }
-    std::map<std::string, FolderStamp> known;
-    std::vector<std::pair<std::string, std::int64_t>> gone;
-    {
-      const std::shared_lock maps(mutex_);
-      for (const auto& [name, entry] : entries_) {
-        known[name] = entry.stamp;
-        if (std::binary_search(folders->begin(), folders->end(), name)) continue;
-        for (const auto& [number, version] : entry.versions) {
-          if (version.served != nullptr) gone.emplace_back(name, number);
-        }
-      }
-    }
-    for (const std::string& name : *folders) {
-      const auto it = known.find(name);
-      if (it != known.end() && it->second.StillHolds(options_.folders->Of(name), Today())) {
-        const std::unique_lock maps(mutex_);
-        entries_[name].stamp = it->second;
-        continue;
-      }
-      if (Status loaded = LoadFolder(name, ""); !loaded) Say(loaded.error().message);
-    }
-    for (const auto& [name, version] : gone) {
-      Remove(name, version, "its folder is gone");
-      const std::unique_lock maps(mutex_);
-      entries_[name].stamp = {};  // a folder that comes back is loaded, whatever its age
-    }
+    if (Status loaded = LoadFolder(name, ""); !loaded) Say(loaded.error().message);
+  }
+  for (const auto& [name, version] : gone) {
+    Remove(name, version, "its folder is gone");
+    const std::unique_lock maps(mutex_);
+    entries_[name].stamp = {};  // a folder that comes back is loaded, whatever its age
   }
 }
 

@@ -1,7 +1,6 @@
 // Which of the models in some folders should serve.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -11,13 +10,13 @@
 #include <shared_mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
 #include "base/expected.h"
 #include "base/serving_time.h"
 #include "core/engine.h"
+#include "platform/repeated_task.h"
 #include "runtime/models/folder_stamp.h"
 #include "runtime/models/served_model.h"
 #include "service/inference_service.h"
@@ -59,11 +58,10 @@ class ModelRepository {
  public:
   ModelRepository(RepositoryOptions options, Duration unload_grace, ModelHost& host,
                   std::function<void(const std::string&)> log);
-  ~ModelRepository();  // StopPolling
 
   // Loads what the control mode says should serve at the start, then polls if it says so.
   Status Open();
-  void StopPolling();
+  void StopPolling() { poller_.Stop(); }
 
   Status Load(const std::string& model, const std::string& config);
   Status Unload(const std::string& model);
@@ -145,10 +143,7 @@ class ModelRepository {
   std::map<std::string, std::shared_ptr<std::mutex>> operations_;
   bool closed_ = false;
 
-  std::mutex poll_mutex_;
-  std::condition_variable poll_wake_;
-  bool stop_polling_ = false;
-  std::thread poller_;
+  RepeatedTask poller_;  // last: it uses the others
 };
 
 }  // namespace tactus

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "platform/cpu_affinity.h"
-
 namespace tactus {
 
 // The call's views may be of what the model owns, so it lives until the answer.
@@ -27,34 +25,16 @@ void SecondThoughts::Shown(std::shared_ptr<ServedModel> model,
 }
 
 void SecondThoughts::Do(std::function<void()> work) {
-  const std::lock_guard lock(mutex_);
-  work_.push_back(std::move(work));
-  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
-  changed_.notify_one();
-}
-
-void SecondThoughts::Run() {
-  NameThisThread("thoughts");
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait(lock, [this] { return stop_ || !work_.empty(); });
-    if (work_.empty()) return;
-    const std::function<void()> work = std::move(work_.front());
-    work_.pop_front();
-    lock.unlock();
-    work();
-    lock.lock();
+  {
+    const std::lock_guard lock(mutex_);
+    if (!queue_) queue_.emplace("thoughts");
   }
+  queue_->Post([work = std::move(work)](bool) { work(); });
 }
 
 void SecondThoughts::Stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-    if (!thread_.joinable()) return;
-  }
-  changed_.notify_one();
-  thread_.join();
+  const std::lock_guard lock(mutex_);
+  if (queue_) queue_->Stop();
 }
 
 }  // namespace tactus

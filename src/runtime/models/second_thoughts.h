@@ -4,17 +4,16 @@
 // thread of its own, which starts with the first.
 #pragma once
 
-#include <condition_variable>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
-#include <thread>
 
 #include "base/expected.h"
 #include "core/tensor.h"
+#include "platform/task_queue.h"
 #include "runtime/models/served_model.h"
 #include "service/infer_call.h"
 
@@ -33,7 +32,6 @@ class SecondThoughts {
   };
 
   explicit SecondThoughts(Options options) : options_(std::move(options)) {}
-  ~SecondThoughts() { Stop(); }
 
   // From any thread.
   void NotBatched(InferCall&& call, std::shared_ptr<ServedModel> model, Error why);
@@ -43,14 +41,10 @@ class SecondThoughts {
 
  private:
   void Do(std::function<void()> work);
-  void Run();
 
   const Options options_;
   std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> work_;
-  bool stop_ = false;
-  std::thread thread_;
+  std::optional<TaskQueue> queue_;  // under the mutex until it is there
 };
 
 }  // namespace tactus

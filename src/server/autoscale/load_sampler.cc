@@ -7,27 +7,12 @@ namespace tactus {
 LoadSampler::LoadSampler(LoadSamplerOptions options, std::function<LoadTotals()> read)
     : options_(options), read_(std::move(read)), adviser_(options.advice, options.window) {}
 
-LoadSampler::~LoadSampler() { Stop(); }
-
 void LoadSampler::Start() {
   Sample();
-  thread_ = std::jthread([this](std::stop_token stop) { Run(stop); });
+  thread_.Start("sampler", Every(options_.interval, [this] { Sample(); }), options_.interval);
 }
 
-void LoadSampler::Stop() {
-  if (!thread_.joinable()) return;
-  thread_.request_stop();
-  thread_.join();
-}
-
-void LoadSampler::Run(std::stop_token stop) {
-  std::mutex mutex;
-  std::condition_variable_any wake;
-  std::unique_lock lock(mutex);
-  while (!wake.wait_for(lock, stop, options_.interval, [&] { return stop.stop_requested(); })) {
-    Sample();
-  }
-}
+void LoadSampler::Stop() { thread_.Stop(); }
 
 void LoadSampler::Sample() {
   LoadSample sample;

@@ -2,14 +2,12 @@
 // them, for the metrics page and for whoever scales the server.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <mutex>
-#include <stop_token>
-#include <thread>
 
 #include "base/serving_time.h"
 #include "planners/autoscale/lane_adviser.h"
+#include "platform/repeated_task.h"
 
 namespace tactus {
 
@@ -38,7 +36,6 @@ class LoadSampler {
  public:
   // `read` is called on the sampler's thread, and by Start. Validate(options.advice) holds.
   LoadSampler(LoadSamplerOptions options, std::function<LoadTotals()> read);
-  ~LoadSampler();  // Stop
 
   // Takes the first reading before it returns.
   void Start();
@@ -53,8 +50,6 @@ class LoadSampler {
   void Follow(std::function<void(const LoadSample&)> follower);
 
  private:
-  void Run(std::stop_token stop);
-
   const LoadSamplerOptions options_;
   const std::function<LoadTotals()> read_;
   std::mutex sampling_;  // one reading at a time; guards adviser_
@@ -63,7 +58,7 @@ class LoadSampler {
   LoadSample latest_;
   std::mutex follower_mutex_;  // held while the follower is called
   std::function<void(const LoadSample&)> follower_;
-  std::jthread thread_;
+  RepeatedTask thread_;
 };
 
 }  // namespace tactus

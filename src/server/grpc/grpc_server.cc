@@ -1,15 +1,13 @@
 #include "server/grpc/grpc_server.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
-#include <stop_token>
 #include <thread>
 #include <utility>
 
 #include <google/protobuf/stubs/logging.h>
 
+#include "platform/repeated_task.h"
 #include "server/grpc/external_scaler.h"
 #include "server/grpc/h2_connection.h"
 #include "server/grpc/h2_context.h"
@@ -71,34 +69,20 @@ struct GrpcServer::Body {
     if (options.reflection) AddReflection(context->methods);
   }
 
-  // grpc.health.v1 pushes changes to those who watch it, so somebody has to notice them.
-  void FollowReadiness(std::stop_token stop);
   void AwaitCalls(std::chrono::milliseconds grace) const;
 
   InferenceService& service;
   const std::shared_ptr<H2Context> context;
   const GrpcOptions& options;
   const CallGate gate;
-  SlowCalls slow;
+  TaskQueue slow{"slow calls"};
   Health health;
   const InferenceRpcs rpcs;
   std::optional<ExternalScalerRpcs> scaler;
   NetServer net;
-  std::jthread readiness;
+  // grpc.health.v1 pushes changes to those who watch it, so somebody has to notice them.
+  RepeatedTask readiness;
 };
-
-void GrpcServer::Body::FollowReadiness(std::stop_token stop) {
-  std::mutex mutex;
-  std::condition_variable_any wake;
-  std::unique_lock lock(mutex);
-  std::optional<bool> told;
-  while (!stop.stop_requested()) {
-    const bool ready = service.Ready();
-    if (told != ready) health.Tell(ready);
-    told = ready;
-    wake.wait_for(lock, stop, std::chrono::milliseconds(200), [] { return false; });
-  }
-}
 
 void GrpcServer::Body::AwaitCalls(std::chrono::milliseconds grace) const {
   const auto end = std::chrono::steady_clock::now() + grace;
@@ -122,17 +106,20 @@ Expected<std::uint16_t> GrpcServer::Start() {
     port.error().message = "gRPC " + port.error().message;
     return port;
   }
-  body.readiness = std::jthread([&body](std::stop_token stop) { body.FollowReadiness(stop); });
+  body.readiness.Start("readiness",
+                       Every(Millis(200), [&body, told = std::optional<bool>()]() mutable {
+                         const bool ready = body.service.Ready();
+                         if (std::exchange(told, ready) != ready) body.health.Tell(ready);
+                       }));
   return port;
 }
 
 void GrpcServer::Stop(std::chrono::milliseconds grace) {
   Body& body = *body_;
   if (!body.net.started()) return;
-  body.readiness.request_stop();
-  body.readiness.join();
+  body.readiness.Stop();
   body.net.Close();
-  body.slow.Refuse();
+  body.slow.Close();
   body.health.Tell(false);
   body.scaler->EndStreams();
   // Whoever calls from here on hears that the server stops, on the connection that it has.

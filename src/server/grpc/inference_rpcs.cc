@@ -218,7 +218,7 @@ RpcMethod Slow(const InferenceRpcs::Parts& parts) {
     if (!fine) return Answer(*given.call, fine, Response(), parts.strict_triton);
     const auto now = parts.gate.now;
     now->calls.fetch_add(1);
-    parts.slow.Add([&parts, given = std::move(given), request, now](bool refused) {
+    parts.slow.Post([&parts, given = std::move(given), request, now](bool refused) {
       Response response;
       const Status status = refused
                                 ? Status(Fail(ErrorCode::kUnavailable, "the server is stopping"))

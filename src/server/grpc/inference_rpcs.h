@@ -5,9 +5,9 @@
 #include <memory>
 #include <utility>
 
+#include "platform/task_queue.h"
 #include "server/grpc/call.h"
 #include "server/grpc/call_gate.h"
-#include "server/grpc/slow_calls.h"
 #include "service/inference_service.h"
 
 namespace tactus {
@@ -21,7 +21,7 @@ class InferenceRpcs {
   // `log_settings`, `trace_settings` and `folders` may be null.
   struct Parts {
     InferenceService& service;
-    SlowCalls& slow;
+    TaskQueue& slow;
     const CallGate& gate;
     bool strict_triton = false;
     std::shared_ptr<LogSettings> log_settings;

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "platform/task_queue.h"
 #include "server/access/paced_refusals.h"
 #include "server/http/route.h"
 #include "server/http/streams_handler.h"
-#include "server/http/waiting_thread.h"
 #include "server/kserve/classification.h"
 #include "server/kserve/compression.h"
 #include "server/kserve/error_mapping.h"
@@ -74,7 +74,7 @@ class KServeHandler final : public HttpHandler {
         bodies_(options.bodies),
         folders_(options.folders),
         strict_(options.strict_triton),
-        waiting_(kWaitingCalls) {
+        waiting_("slow calls", kWaitingCalls) {
     const int decoders = std::max(options.threads, 1) + std::max(options.decode_threads, 1);
     for (int i = 0; i < decoders; ++i) decoders_.emplace_back(strict_);
     if (streams != nullptr) streams_.emplace(*streams, options.strict_triton);
@@ -115,7 +115,7 @@ class KServeHandler final : public HttpHandler {
     if (streams_) streams_->Stop();
   }
   void Refuse() override {
-    waiting_.Refuse();
+    waiting_.Close();
     if (streams_) streams_->Refuse();
   }
 
@@ -462,7 +462,7 @@ class KServeHandler final : public HttpHandler {
   const std::shared_ptr<ModelFolders> folders_;          // or null
   const bool strict_;
   std::vector<InferRequestDecoder> decoders_;  // by I/O thread, then those that decode
-  WaitingThread waiting_;
+  TaskQueue waiting_;
   std::optional<StreamsHandler> streams_;  // where this server has streams
 };
 

@@ -3,9 +3,9 @@
 
 #include <memory>
 
+#include "platform/task_queue.h"
 #include "server/http/http_message.h"
 #include "server/http/route.h"
-#include "server/http/waiting_thread.h"
 
 namespace tactus {
 
@@ -15,11 +15,11 @@ class StreamsHandler {
  public:
   // `streams` outlives the handler.
   StreamsHandler(StreamSet& streams, bool strict_triton)
-      : streams_(streams), strict_(strict_triton), waiting_(kWaitingCalls) {}
+      : streams_(streams), strict_(strict_triton), waiting_("streams", kWaitingCalls) {}
 
   // As HttpHandler::Handle, for a route of streams.
   void Handle(const HttpRequest& request, const Route& route, std::shared_ptr<Exchange> exchange);
-  void Refuse() { waiting_.Refuse(); }
+  void Refuse() { waiting_.Close(); }
   void Stop() { waiting_.Stop(); }
 
  private:
@@ -31,7 +31,7 @@ class StreamsHandler {
 
   StreamSet& streams_;
   const bool strict_;
-  WaitingThread waiting_;  // a stream's end waits for its last frame
+  TaskQueue waiting_;  // a stream's end waits for its last frame
 };
 
 }  // namespace tactus

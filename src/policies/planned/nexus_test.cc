@@ -1,8 +1,10 @@
 // Nexus's lanes and front ends as tables of states.
-#include "policies/nexus/nexus.h"
+#include <memory>
+#include <string>
 
 #include <gtest/gtest.h>
 
+#include "policies/registry.h"
 #include "policies/table_for_test.h"
 
 namespace tactus {
@@ -26,9 +28,11 @@ TableForTest PlannedTable(Policy& policy) {
 }
 
 TEST(Nexus, RunsALanesModelsInTurn) {
-  Nexus policy("nexus", {.front_ends = 0});
+  const auto made = MakePolicy("nexus:frontends=0").value();
+  Policy& policy = *made;
   TableForTest table = PlannedTable(policy);
   table.Run(1, 1, 1, At(0));
+  policy.OnLaneChange(table.lanes[1]);
   table.Push(policy, 0, At(50), 3);
   table.Push(policy, 1, At(50), 2);
   for (const std::size_t expected : {0u, 1u, 0u, 1u}) {
@@ -44,7 +48,8 @@ TEST(Nexus, RunsALanesModelsInTurn) {
 
 // Model 1 gets 2 per 20 ms on lane 0 and 4 per 10 ms on lane 1: one in five goes to lane 0.
 TEST(Nexus, RoutesByWhatThePlanGives) {
-  Nexus policy("nexus", {.grow = true});
+  const auto made = MakePolicy("nexus:grow=yes").value();
+  Policy& policy = *made;
   TableForTest table = PlannedTable(policy);
   table.Push(policy, 1, At(50), 10);
   EXPECT_EQ(policy.Decide(table.view(), At(0)), Launch(1, 2, 0));
@@ -56,19 +61,23 @@ TEST(Nexus, RoutesByWhatThePlanGives) {
 
 // A lane never takes what was sent to another one, though it idles.
 TEST(Nexus, LanesDoNotHelpEachOther) {
-  Nexus policy("nexus", {});
+  const auto made = MakePolicy("nexus").value();
+  Policy& policy = *made;
   TableForTest table = PlannedTable(policy);
   table.Push(policy, 1, At(50));  // the first goes where the weight is
   table.Run(1, 1, 1, At(0));
+  policy.OnLaneChange(table.lanes[1]);
   EXPECT_EQ(policy.Decide(table.view(), At(0)), Decision{Wait{At(44) + Nanos(1)}});
-  Nexus shared("nexus", {.front_ends = 0});
+  const auto made_shared = MakePolicy("nexus:frontends=0").value();
+  Policy& shared = *made_shared;
   shared.OnPlan(table.view());
   shared.Prepare(table.view());
   EXPECT_EQ(shared.Decide(table.view(), At(0)), Launch(1, 1, 0));
 }
 
 TEST(Nexus, GivesUpHeadsThatHoldABatchUnderItsPlannedSize) {
-  Nexus policy("nexus", {.front_ends = 0, .grow = false});
+  const auto made = MakePolicy("nexus:frontends=0,grow=no").value();
+  Policy& policy = *made;
   TableForTest table = PlannedTable(policy);
   table.Push(policy, 0, At(8), 2);
   table.Push(policy, 0, At(20), 3);
@@ -83,7 +92,8 @@ TEST(Nexus, GivesUpHeadsThatHoldABatchUnderItsPlannedSize) {
 // Under overload each lane has its part of every age. What is too old for a planned batch goes, so
 // that the batch is of the planned size all the same.
 TEST(Nexus, KeepsItsBatchSizeUnderOverload) {
-  Nexus policy("nexus", {});
+  const auto made = MakePolicy("nexus").value();
+  Policy& policy = *made;
   TableForTest table = PlannedTable(policy);
   table.Push(policy, 1, At(6), 20);
   table.Push(policy, 1, At(30), 20);
@@ -96,7 +106,8 @@ TEST(Nexus, KeepsItsBatchSizeUnderOverload) {
 // Eight front ends that do not talk send a lane more in one moment and less in another.
 TEST(Nexus, FrontEndsWithoutCoordinationRouteUnevenly) {
   const auto most_ahead = [](int front_ends) {
-    Nexus policy("nexus", {.front_ends = front_ends});
+    const auto made = MakePolicy("nexus:frontends=" + std::to_string(front_ends)).value();
+    Policy& policy = *made;
     TableForTest table;
     table.AddModel(Millis(50), Millis(5), Millis(1), 200);
     table.AddLanes(2);
@@ -120,7 +131,8 @@ TEST(Nexus, FrontEndsWithoutCoordinationRouteUnevenly) {
 }
 
 TEST(Nexus, WithoutAPlanEveryLaneRunsEveryModel) {
-  Nexus policy("nexus", {});
+  const auto made = MakePolicy("nexus").value();
+  Policy& policy = *made;
   TableForTest table;
   for (int i = 0; i < 2; ++i) table.AddModel(Millis(50), Millis(5), Millis(1), 16);
   table.AddLanes(1);

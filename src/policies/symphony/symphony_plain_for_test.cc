@@ -1,4 +1,4 @@
-#include "policies/symphony/symphony_plain.h"
+#include "policies/symphony/symphony_plain_for_test.h"
 
 #include <algorithm>
 #include <utility>

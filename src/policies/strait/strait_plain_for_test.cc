@@ -1,4 +1,4 @@
-#include "policies/strait/strait_plain.h"
+#include "policies/strait/strait_plain_for_test.h"
 
 #include <algorithm>
 
