@@ -12,6 +12,7 @@
 #include "server/access/refusal_pace.h"
 #include "server/grpc/call.h"
 #include "server/kserve/objectives.h"
+#include "service/infer_call.h"
 
 namespace tactus {
 
@@ -32,6 +33,8 @@ class CallPlace {
 
   // ResourceExhausted, in words for the client. From one thread at a time.
   Status Take(std::size_t bytes);
+  // The bytes of a large answer to the call count too, and its place is kept, until it is out.
+  static void KeepFor(InferReply& reply, const std::shared_ptr<CallPlace>& place);
 
  private:
   ClientLimits::Call call_;
