@@ -17,9 +17,9 @@ using testing::FloatModel;
 using testing::Harness;
 using testing::SendInOneBatch;
 
-constexpr std::size_t kRow = 2 * sizeof(float);  // bytes that a row of FloatModel has, and answers
+constexpr std::size_t kAnswerRow = 2 * sizeof(float);  // bytes that a row of FloatModel has, and answers
 
-testing::HarnessOptions OneLane(std::size_t pending_bytes = std::size_t{1} << 20) {
+testing::HarnessOptions LittleMemory(std::size_t pending_bytes = std::size_t{1} << 20) {
   testing::HarnessOptions options;
   options.policy = "fifo:batch=8";
   options.profile = FlatProfile({"m"}, 8, 0.05);
@@ -27,8 +27,8 @@ testing::HarnessOptions OneLane(std::size_t pending_bytes = std::size_t{1} << 20
   return options;
 }
 
-struct Served : Harness {
-  explicit Served(testing::HarnessOptions options = OneLane()) : Harness(std::move(options)) {
+struct AnswerHarness : Harness {
+  explicit AnswerHarness(testing::HarnessOptions options = LittleMemory()) : Harness(std::move(options)) {
     runtime->Start();
     EXPECT_TRUE(runtime->Serve(FloatModel("m")));
   }
@@ -36,11 +36,11 @@ struct Served : Harness {
 };
 
 TEST(AnswerBytes, NewCallsAreRefusedWhileAnswersFillTheMemory) {
-  Served h(OneLane(2 * kRow));
+  AnswerHarness h(LittleMemory(2 * kAnswerRow));
   const std::size_t first = h.Send("m", {1, 2, 3, 4}, {2, 2});
   h.replies.Await(first);
   EXPECT_EQ(h.runtime->input_bytes(), 0u);
-  EXPECT_EQ(h.held(), 2 * kRow);
+  EXPECT_EQ(h.held(), 2 * kAnswerRow);
   const InferReply refused = h.replies.Take(h.Send("m", {5, 6}, {1, 2}));
   ASSERT_FALSE(refused.status);
   EXPECT_EQ(refused.status.error().code, ErrorCode::kResourceExhausted);
@@ -52,7 +52,7 @@ TEST(AnswerBytes, NewCallsAreRefusedWhileAnswersFillTheMemory) {
 
 // A later step of a pipeline would lose what the steps before it have done.
 TEST(AnswerBytes, WhatHasBegunIsNotRefusedForThem) {
-  Served h(OneLane(2 * kRow));
+  AnswerHarness h(LittleMemory(2 * kAnswerRow));
   const std::size_t first = h.Send("m", {1, 2, 3, 4}, {2, 2});
   h.replies.Await(first);
   h.begun = true;
@@ -62,28 +62,28 @@ TEST(AnswerBytes, WhatHasBegunIsNotRefusedForThem) {
 
 // The answer to one of them keeps the memory of all.
 TEST(AnswerBytes, ABatchCountsWholeUntilItsLastCallLetsGo) {
-  Served h;
+  AnswerHarness h;
   const std::vector<std::size_t> calls = SendInOneBatch(h, {1, 2, 3});
   h.replies.Take(0);
-  EXPECT_EQ(h.held(), 3 * kRow);
+  EXPECT_EQ(h.held(), 3 * kAnswerRow);
   h.replies.Take(calls[0]);
   h.replies.Take(calls[2]);
-  EXPECT_EQ(h.held(), 3 * kRow);
+  EXPECT_EQ(h.held(), 3 * kAnswerRow);
   h.replies.Take(calls[1]);
   EXPECT_EQ(h.held(), 0u);
 }
 
 TEST(AnswerBytes, ACallOfSeveralBatchesHoldsThemAll) {
-  Served h;
+  AnswerHarness h;
   const std::size_t call = h.Send("m", std::vector<float>(40, 1), {20, 2});
   h.replies.Await(call);
-  EXPECT_EQ(h.held(), 20 * kRow);
+  EXPECT_EQ(h.held(), 20 * kAnswerRow);
   h.replies.Take(call);
   EXPECT_EQ(h.held(), 0u);
 }
 
 TEST(AnswerBytes, WhatNobodyWaitsForIsLetGo) {
-  Served h;
+  AnswerHarness h;
   h.engine.batches.Close();
   CallId running = 0, waiting = 0;
   h.Send("m", {1, 2}, {1, 2}, {}, &running);
@@ -99,7 +99,7 @@ TEST(AnswerBytes, WhatNobodyWaitsForIsLetGo) {
 }
 
 TEST(AnswerBytes, RowsThatRunApartCountAndThoseThatFailDoNot) {
-  Served h;
+  AnswerHarness h;
   h.engine.verdict = [](const std::string&, const BatchJob& job) -> Status {
     for (const RowInputs& row : job.rows) {
       float first = 0;
@@ -110,7 +110,7 @@ TEST(AnswerBytes, RowsThatRunApartCountAndThoseThatFailDoNot) {
   };
   const std::vector<std::size_t> calls = SendInOneBatch(h, {1, -2, 3});
   h.replies.Take(0);
-  EXPECT_EQ(h.held(), 2 * kRow);
+  EXPECT_EQ(h.held(), 2 * kAnswerRow);
   EXPECT_FALSE(h.replies.Take(calls[1]).status);
   for (const std::size_t i : {0, 2}) EXPECT_TRUE(h.replies.Take(calls[i]).status);
   EXPECT_EQ(h.held(), 0u);
@@ -119,7 +119,7 @@ TEST(AnswerBytes, RowsThatRunApartCountAndThoseThatFailDoNot) {
 TEST(AnswerBytes, AnAnswerMayOutliveTheRuntime) {
   InferReply reply;
   {
-    Served h;
+    AnswerHarness h;
     reply = h.replies.Take(h.Send("m", {1, 2}, {1, 2}));
   }
   EXPECT_EQ(testing::Floats(reply.outputs[0]), (std::vector<float>{1, 2}));
