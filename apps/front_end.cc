@@ -152,7 +152,7 @@ void AwaitWorker(SiteFrontEnd& site, const ServeOptions& o, const Log& log) {
 int RunFrontEnd(const FrontEndFlags& flags) {
   const ServeOptions& o = flags.serve;
   StopSignals signals;  // before anything starts a thread
-  const LogQueue logs(o.log_level);
+  const LogQueue logs(o.log_level, o.log_format);
   const Log log = logs.log();
   const auto warn = [log](const std::string& line) { log->warn(line); };
   std::jthread starting = signals.EndAtOnce();
@@ -197,7 +197,7 @@ int RunFrontEnd(const FrontEndFlags& flags) {
       Every(Millis(250), [follower = SiteFollower(site, log)]() mutable { follower.Look(); }));
   const auto memory = GiveBackKeptMemory(metrics, runtime);
   PrintServed(o, service);
-  (*ports)->PrintPlaces(node ? node->peer_port() : 0, NotReadyIn(service));
+  (*ports)->PrintPlaces(node ? node->peer_port() : 0);
   const char* const signal = signals.Wait([] {});
   log->info("{}: no new calls; those under way have {:g} s", signal, o.grace_s);
   StopPorts(**ports, node.get(), o.grace_s);

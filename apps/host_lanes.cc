@@ -63,6 +63,8 @@ Expected<std::unique_ptr<HostLanes>> HostLanes::Start(const ServeOptions& option
 void HostLanes::AddTo(RuntimeReading& reading) const {
   reading.pending += runtime_.pending();
   reading.calls += runtime_.calls();
+  reading.input_bytes += runtime_.input_bytes();
+  reading.answer_bytes += runtime_.answer_bytes();
   const std::vector<LaneLoad> lanes = runtime_.lane_loads();
   reading.lanes.insert(reading.lanes.end(), lanes.begin(), lanes.end());
 }

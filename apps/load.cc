@@ -1,7 +1,6 @@
 // tactus load: drives a KServe v2 server at a rate of its own choosing and says who met the
 // deadline.
 #include <charconv>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -10,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -29,6 +27,7 @@
 #include "load/transport.h"
 #include "metrics/report.h"
 #include "output_file.h"
+#include "stop_on_signal.h"
 #include "workload/accuracy_limit.h"
 #include "workload/profile_file.h"
 #include "workload/scenario.h"
@@ -42,6 +41,8 @@ struct LoadFlags {
   std::string scenario;
   std::string protocol = "http";
   std::string url;
+  std::string ca;
+  std::string token_file;
   std::string models;
   double rate = 100;
   std::string process = "poisson";
@@ -184,32 +185,6 @@ class ProgressLine {
   double next_ = 5;
 };
 
-// Ctrl-C and SIGTERM end the sending; the report of what was sent follows when the answers are
-// there. A second one ends everything. The signals are blocked in every thread and taken by one of
-// our own, so no handler needs a global.
-class StopOnSignal {
- public:
-  StopOnSignal() {
-    sigemptyset(&set_);
-    sigaddset(&set_, SIGINT);
-    sigaddset(&set_, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
-    thread_ = std::jthread([this](const std::stop_token& ending) {
-      const timespec briefly{0, 100'000'000};
-      while (!ending.stop_requested()) {
-        if (sigtimedwait(&set_, nullptr, &briefly) <= 0) continue;
-        if (!source_.request_stop()) std::_Exit(130);
-      }
-    });
-  }
-  std::stop_token token() const { return source_.get_token(); }
-
- private:
-  sigset_t set_{};
-  std::stop_source source_;
-  std::jthread thread_;
-};
-
 constexpr const char* kEmulated =
     "EMULATED: the server has no device for a model of this run; its times come from a profile\n";
 
@@ -345,6 +320,8 @@ int Run(const LoadFlags& flags) {
       flags.protocol,
       {.url = flags.url.empty() ? (flags.protocol == "http" ? "127.0.0.1:8000" : "127.0.0.1:8001")
                                 : flags.url,
+       .ca = flags.ca,
+       .token_file = flags.token_file,
        .connections = flags.connections,
        .timeout = options->timeout,
        .priority = flags.priority});
@@ -379,7 +356,17 @@ void DeclareArrivals(LoadFlags& flags, CLI::App& command) {
       ->check(CLI::IsMember({"http", "grpc"}))
       ->capture_default_str();
   command.add_option("--url", flags.url,
-                     "host:port (default 127.0.0.1:8000 for HTTP, 127.0.0.1:8001 for gRPC)");
+                     "host:port (default 127.0.0.1:8000 for HTTP, 127.0.0.1:8001 for gRPC), or "
+                     "https://host:port");
+  command
+      .add_option("--ca", flags.ca,
+                  "speak TLS; trust server certificates that one of these (PEM) has signed")
+      ->check(ReadFile());
+  command
+      .add_option("--token-file", flags.token_file,
+                  "a file whose first line is the bearer token for the server, of the scopes read "
+                  "and infer")
+      ->check(ReadFile());
   command.add_option("--models", flags.models,
                      "without a scenario: the models, and weights in the rate, NAME:WEIGHT,...");
   command.add_option("--rate", flags.rate, "requests per second, all models together")
@@ -479,9 +466,6 @@ void AddLoad(CLI::App& app, CommandContext& context) {
   CLI::App* command = app.add_subcommand("load",
                                          "Send requests to a KServe v2 server at a given rate "
                                          "(open loop) and report how many met the deadline");
-  command->footer(
-      "It speaks plain HTTP and plain gRPC, and sends no token: a server that wants TLS or tokens "
-      "refuses it.");
   DeclareArrivals(*flags, *command);
   DeclareCalls(*flags, *command);
   DeclareReport(*flags, *command);

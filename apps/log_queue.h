@@ -18,8 +18,9 @@ using Log = std::shared_ptr<spdlog::logger>;
 // no request ever waits for a terminal. Nor does the end of the process (patient_sink.h).
 class LogQueue {
  public:
-  // `level`: "debug", "info", "warning", "error" or "off".
-  explicit LogQueue(const std::string& level);
+  // `level`: "debug", "info", "warning", "error" or "off". `format`: "text", or "json" for an
+  // object a line with time (RFC 3339), level and message.
+  explicit LogQueue(const std::string& level, const std::string& format = "text");
   const Log& log() const { return log_; }
   // What of it is written, and how.
   const std::shared_ptr<LogSettings>& settings() const { return settings_; }

@@ -19,18 +19,20 @@ void PatientSink::Show(const std::vector<spdlog::level::level_enum>& levels) {
 
 void PatientSink::sink_it_(const spdlog::details::log_msg& message) {
   if ((shown_ & 1u << message.level) == 0) return;
-  spdlog::memory_buf_t line;
-  formatter_->format(message, line);
+  const auto write = [this](const spdlog::details::log_msg& each) {
+    spdlog::memory_buf_t line;
+    formatter_->format(each, line);
+    return Write({line.data(), line.size()});
+  };
   if (lost_ > 0) {
-    const std::string gap =
-        fmt::format("... {} lines were lost, because nobody read them\n", lost_);
-    if (!Write(gap)) {
+    const std::string gap = fmt::format("{} lines were lost, because nobody read them", lost_);
+    if (!write({message.time, {}, message.logger_name, spdlog::level::warn, gap})) {
       ++lost_;
       return;
     }
     lost_ = 0;
   }
-  if (!Write({line.data(), line.size()})) ++lost_;
+  if (!write(message)) ++lost_;
 }
 
 // A pipe that polls writable takes PIPE_BUF bytes at least without blocking.

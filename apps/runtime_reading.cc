@@ -7,6 +7,8 @@ namespace tactus {
 RuntimeReading ReadingOf(const Runtime& runtime, const InferenceService& service) {
   RuntimeReading reading{.pending = runtime.pending(),
                          .calls = runtime.calls(),
+                         .input_bytes = runtime.input_bytes(),
+                         .answer_bytes = runtime.answer_bytes(),
                          .uptime = runtime.uptime(),
                          .lanes = runtime.lane_loads(),
                          .models = service.Index(),
@@ -17,6 +19,7 @@ RuntimeReading ReadingOf(const Runtime& runtime, const InferenceService& service
                          .streams = {},
                          .journal_whole = {},
                          .processes = {},
+                         .arenas = {},
                          .http_lag = {}};
   if (auto statistics = service.Statistics("", -1)) reading.statistics = std::move(*statistics);
   return reading;

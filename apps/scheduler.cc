@@ -41,6 +41,7 @@ struct SchedulerFlags {
   std::string journal;
   bool insecure = false;
   std::string log_level = "info";
+  std::string log_format = "text";
 };
 
 std::string MetricsText(const SiteReading& reading, std::optional<bool> journal_whole) {
@@ -120,7 +121,7 @@ std::unique_ptr<TermJournals> JournalsOf(const SchedulerFlags& flags,
 
 int RunScheduler(const SchedulerFlags& flags) {
   StopSignals signals;  // before anything starts a thread
-  const LogQueue logs(flags.log_level);
+  const LogQueue logs(flags.log_level, flags.log_format);
   const Log log = logs.log();
   auto options = OptionsOf(flags);
   if (!options) return ReportBadInput(options.error());
@@ -209,6 +210,9 @@ void AddScheduler(CLI::App& app, CommandContext& context) {
   command->add_flag("--insecure", f->insecure, "Listen beyond this machine, in the clear");
   command->add_option("--log-level", f->log_level, "On standard error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
+      ->capture_default_str();
+  command->add_option("--log-format", f->log_format, "Of each line: text, or json, an object")
+      ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   command->callback([f, &context] { context.exit_code = RunScheduler(*f); });
 }

@@ -61,7 +61,7 @@ using std::chrono::milliseconds;
 class ServeCommand {
  public:
   explicit ServeCommand(ServeOptions options)
-      : o_(std::move(options)), logs_(o_.log_level), log_(logs_.log()) {}
+      : o_(std::move(options)), logs_(o_.log_level, o_.log_format), log_(logs_.log()) {}
 
   int Run();
 
@@ -201,7 +201,6 @@ Status ServeCommand::MakeRuntime() {
   if (Status joined = JoinSite(*policy); !joined) return joined;
   if (Status resumed = ResumePolicy(); !resumed) return resumed;
   if (Status made = MakeSampler(); !made) return made;
-
   if (Status fit = CheckIsolation(o_); !fit) return fit;
   EngineOptions engines = EngineOptionsOf(o_);
   Isolate(o_, engines);
@@ -328,7 +327,7 @@ Status ServeCommand::OpenPorts() {
     reading.journal_whole = journals_.whole();
     reading.http_lag = lag_->Longest();
     if (host_ != nullptr) host_->AddTo(reading);
-    AddProcesses(*engines_, reading);
+    AddEngines(*engines_, reading);
     if (sampler_ != nullptr) reading.advice = sampler_->latest().advice;
     if (planning_ != nullptr) reading.planning = planning_->reading();
     if (streams_ != nullptr) reading.streams = FramesOf(*streams_);
@@ -413,7 +412,7 @@ void ServeCommand::PrintServed() const {
   if (const DeviceLayout layout = runtime_->layout(); layout.plan != nullptr) {
     fmt::print("\nlanes now: {}\n", LayoutText(*layout.plan, layout.models));
   }
-  ports_->PrintPlaces(peer_port_ ? peer_port_->port() : 0, NotReadyIn(*service_));
+  ports_->PrintPlaces(peer_port_ ? peer_port_->port() : 0);
 }
 
 void ServeCommand::Stop() {
@@ -465,6 +464,7 @@ int ServeCommand::Run() {
   auto objectives = ObjectivesOf(o_);
   if (!objectives) return ReportBadInput(objectives.error());
   objectives_ = *std::move(objectives);
+  if (Status free = ServerPorts::CheckFree(o_); !free) return ReportBadInput(free.error());
   if (Status kept = ServedJournals::KeepOld(o_.journal); !kept) return ReportBadInput(kept.error());
   if (Status made = MakeRuntime(); !made) return ReportBadInput(made.error());
   starting = {};

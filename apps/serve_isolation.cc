@@ -52,7 +52,8 @@ void Isolate(const ServeOptions& options, RuntimeOptions& runtime) {
   runtime.revive_longest = kReviveLongest;
 }
 
-void AddProcesses(const EngineShelf& engines, RuntimeReading& reading) {
+void AddEngines(const EngineShelf& engines, RuntimeReading& reading) {
+  reading.arenas = engines.arenas();
   for (const EngineProcessReading& process : engines.processes()) {
     reading.processes.push_back(
         {process.engine, process.lane, process.starts, process.resident_bytes});

@@ -20,8 +20,8 @@ Status CheckIsolation(const ServeOptions& options);
 void Isolate(const ServeOptions& options, EngineOptions& engines);
 void Isolate(const ServeOptions& options, RuntimeOptions& runtime);
 
-// Adds what the shelf's processes are to a reading.
-void AddProcesses(const EngineShelf& engines, RuntimeReading& reading);
+// Adds what the shelf's processes are, and its arenas in this one, to a reading.
+void AddEngines(const EngineShelf& engines, RuntimeReading& reading);
 // Looks ten times a second for processes that died while they ran nothing, until it is stopped, and
 // tells the runtime: `host`, which may be null, of operators, else `device`.
 std::unique_ptr<RepeatedTask> WatchProcesses(const ServeOptions& options,

@@ -416,8 +416,8 @@ void DeclareHeld(ServeOptions& o, CLI::App& command) {
   command
       .add_option(
           "--pending-mb", o.pending_mb,
-          "Megabytes of input that all calls together may hold, from their first byte until "
-          "they are answered")
+          "Megabytes that all calls together may hold: inputs from their first byte, answers until "
+          "their last byte is written; beyond them new calls are refused")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str()
       ->group(kGroup);
@@ -436,6 +436,9 @@ void DeclareEnd(ServeOptions& o, CLI::App& command) {
       ->capture_default_str();
   command.add_option("--log-level", o.log_level, "On standard error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
+      ->capture_default_str();
+  command.add_option("--log-format", o.log_format, "Of each line: text, or json, an object")
+      ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
 }
 

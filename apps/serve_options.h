@@ -91,6 +91,7 @@ struct ServeOptions {
   std::string trace_file;  // empty: no call can be traced
   double grace_s = 5;
   std::string log_level = "info";
+  std::string log_format = "text";
 };
 
 // As of check/doubts.h, of lanes that are real and no plan's.

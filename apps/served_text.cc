@@ -45,7 +45,6 @@ std::string AboutServed(const std::string& repository, bool empty, bool emulated
 }
 
 std::string NotReadyIn(const InferenceService& service) {
-  if (service.Ready()) return "";
   std::string names;
   for (const ModelState& state : service.Index()) {
     const bool unwanted = state.reason == "not loaded" || state.reason == "unloaded";

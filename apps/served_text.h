@@ -17,7 +17,7 @@ std::string ExitsOf(const ModelSpec& model);
 // be; that devices are emulated.
 std::string AboutServed(const std::string& repository, bool empty, bool emulated);
 
-// "a,b": the models that keep the service from being ready; empty where it is ready.
+// "a,b": the models that keep the service from being ready.
 std::string NotReadyIn(const InferenceService& service);
 
 }  // namespace tactus

@@ -3,9 +3,14 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <cstdio>
 #include <future>
 #include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string_view>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,6 +19,7 @@
 #include "log_queue.h"
 #include "platform/ready_thread.h"
 #include "serve_access.h"
+#include "served_text.h"
 #include "server/access/admin_socket.h"
 #include "server/access/paced_refusals.h"
 #include "server/autoscale/load_sampler.h"
@@ -23,6 +29,7 @@
 #include "server/kserve/trace_file.h"
 #include "server/kserve/trace_settings.h"
 #include "server/kserve/traced_service.h"
+#include "server/net/listening_socket.h"
 #include "stream/stream_set.h"
 
 namespace tactus {
@@ -46,6 +53,7 @@ struct ServedTraces {
 };
 
 struct ServerPorts::Body {
+  const InferenceService& service;
   std::string address;
   bool tls = false;
   ServedTraces traces;
@@ -59,9 +67,20 @@ struct ServerPorts::Body {
   std::uint16_t metrics_port = 0;
   // There may be no room for a thread when the ports stop.
   std::array<std::unique_ptr<ReadyThread>, 4> stops{};
+  std::jthread announces{};  // that the service is ready, once it is
+
+  // The line that programs wait for.
+  void Announce(std::string_view how, std::uint16_t peers, const std::string& not_ready) const {
+    fmt::print("{} http={} grpc={} metrics={}{}{}\n", how, http_port, grpc_port, metrics_port,
+               peers == 0 ? "" : fmt::format(" peers={}", peers),
+               not_ready.empty() ? "" : " not_ready=" + not_ready);
+    std::fflush(stdout);
+  }
 };
 
 namespace {
+
+constexpr std::chrono::milliseconds kLookPeriod{100};
 
 HttpOptions HttpOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts,
                           const ServedTraces& traces) {
@@ -119,7 +138,33 @@ HttpOptions PageOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
           .access = parts.access};
 }
 
+// Of a port that cannot be had: which option names another.
+std::unexpected<Error> NotToBeHad(const Error& error, const char* option) {
+  const bool taken = error.message.contains("cannot listen");
+  return Fail(error.code,
+              error.message + (taken ? fmt::format("; name another port with {} (0: any free one), "
+                                                   "or another --address",
+                                                   option)
+                                     : ""));
+}
+
 }  // namespace
+
+Status ServerPorts::CheckFree(const ServeOptions& o) {
+  std::array<ListeningSocket, 3> sockets;  // all at once: two options may name one port
+  const std::array<std::pair<std::uint16_t, const char*>, 3> ports{
+      {{o.http_port, "--http-port"},
+       {o.grpc_port, "--grpc-port"},
+       {o.metrics_port, "--metrics-port"}}};
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    const auto& [port, option] = ports[i];
+    if (port == 0) continue;
+    if (const auto open = sockets[i].Open(o.address, port); !open) {
+      return NotToBeHad(open.error(), option);
+    }
+  }
+  return {};
+}
 
 ServerPorts::ServerPorts(std::unique_ptr<Body> body) : body_(std::move(body)) {}
 ServerPorts::~ServerPorts() = default;
@@ -145,7 +190,8 @@ Expected<std::unique_ptr<ServerPorts>> ServerPorts::Start(const ServeOptions& o,
     admin = std::make_unique<GrpcServer>(AdminOptionsOf(o, parts, traces), traced);
   }
   std::unique_ptr<Body> body(
-      new Body{.address = o.address,
+      new Body{.service = parts.service,
+               .address = o.address,
                .tls = parts.access->has_tls(),
                .traces = std::move(traces),
                .refusals = std::move(refusals),
@@ -156,15 +202,7 @@ Expected<std::unique_ptr<ServerPorts>> ServerPorts::Start(const ServeOptions& o,
   for (auto& each : body->stops) each = std::make_unique<ReadyThread>();
   const auto start = [](auto& server, std::uint16_t& port, const char* option) -> Status {
     const auto started = server.Start();
-    if (!started) {
-      const Error& error = started.error();
-      const bool taken = error.message.contains("cannot listen");
-      return Fail(error.code,
-                  error.message + (taken ? fmt::format("; name another port with {} (0: any free "
-                                                       "one), or another --address",
-                                                       option)
-                                         : ""));
-    }
+    if (!started) return NotToBeHad(started.error(), option);
     port = *started;
     return {};
   };
@@ -182,16 +220,22 @@ Expected<std::unique_ptr<ServerPorts>> ServerPorts::Start(const ServeOptions& o,
   return std::unique_ptr<ServerPorts>(new ServerPorts(std::move(body)));
 }
 
-void ServerPorts::PrintPlaces(std::uint16_t peers, const std::string& not_ready) const {
-  const Body& b = *body_;
+void ServerPorts::PrintPlaces(std::uint16_t peers) const {
+  Body& b = *body_;
   const std::string host = Bracketed(b.address);
   fmt::print("\nHTTP     {4}://{0}:{1}\ngRPC     {0}:{2}\nmetrics  {4}://{0}:{3}/metrics\n\n", host,
              b.http_port, b.grpc_port, b.metrics_port, b.tls ? "https" : "http");
-  // One line that programs wait for.
-  fmt::print("ready http={} grpc={} metrics={}{}{}\n", b.http_port, b.grpc_port, b.metrics_port,
-             peers == 0 ? "" : fmt::format(" peers={}", peers),
-             not_ready.empty() ? "" : " not_ready=" + not_ready);
-  std::fflush(stdout);
+  if (b.service.Ready()) return b.Announce("ready", peers, "");
+  b.Announce("started", peers, NotReadyIn(b.service));
+  b.announces = std::jthread([&b, peers](const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any wake;
+    std::unique_lock lock(mutex);
+    while (!wake.wait_for(lock, stop, kLookPeriod, [] { return false; })) {
+      if (stop.stop_requested()) return;
+      if (b.service.Ready()) return b.Announce("ready", peers, "");
+    }
+  });
 }
 
 std::uint16_t ServerPorts::grpc_port() const { return body_->grpc_port; }
@@ -199,6 +243,7 @@ std::uint16_t ServerPorts::grpc_port() const { return body_->grpc_port; }
 void ServerPorts::Stop(std::chrono::milliseconds grace, const std::function<void()>& beside,
                        const std::function<void()>& at_end) {
   std::promise<void> stopped;
+  body_->announces = {};
   body_->refusals->Stop();
   body_->stops[0]->Start([&] { body_->http.Stop(grace); });
   body_->stops[1]->Start([&] {

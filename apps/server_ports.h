@@ -38,14 +38,18 @@ class ServerPorts {
     std::function<void()> unread = {};     // told of each call that is refused by its header
   };
 
+  // Whether the three ports are to be had, before anything is loaded for them; an error says which
+  // is not. Nothing listens afterwards: a client that comes too early is refused.
+  static Status CheckFree(const ServeOptions& options);
   // Listens on all three; an error says which port is not to be had.
   static Expected<std::unique_ptr<ServerPorts>> Start(const ServeOptions& options, Parts parts);
   ~ServerPorts();
 
-  // Where they are, for people, and the line that programs wait for.
-  // `peers`: a port for other nodes of a cluster; 0: there is none. `not_ready`: models because of
-  // which /v2/health/ready answers 503, "a,b".
-  void PrintPlaces(std::uint16_t peers = 0, const std::string& not_ready = "") const;
+  // Where they are, for people, and the line that programs wait for: "ready http=...". While
+  // /v2/health/ready answers 503 it is "started http=... not_ready=a,b", with the models because
+  // of which, and the other follows once the service is ready.
+  // `peers`: a port for other nodes of a cluster; 0: there is none.
+  void PrintPlaces(std::uint16_t peers = 0) const;
   std::uint16_t grpc_port() const;
 
   // No new calls; those under way end within `grace`. The metrics stay. Calls `beside` meanwhile,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/expected.h"
+#include "base/held_bytes.h"
 #include "base/ids.h"
 #include "base/serving_time.h"
 #include "core/batch.h"
@@ -84,6 +85,14 @@ struct BatchOutput {
   };
   std::vector<Tensor> tensors;    // in the order of ModelSpec::outputs
   std::shared_ptr<void> storage;  // what `data` points into
+  // Where whoever submitted the batch counts the bytes that are held; no engine sets it.
+  mutable HeldBytes held;
+
+  std::size_t bytes() const {
+    std::size_t sum = 0;
+    for (const Tensor& tensor : tensors) sum += tensor.data.size();
+    return sum;
+  }
 };
 
 // The times of a batch on a device other than the processor, by the device's own clock. Waiting
@@ -126,6 +135,14 @@ struct MemoryUse {
   std::uint64_t peak_bytes = 0;  // the most that its runs had in use at once; 0: unknown
 };
 
+// Memory that a model's runs left with an allocator which keeps it for the next ones.
+struct ArenaUse {
+  std::string model;
+  std::int64_t version = 1;
+  std::uint64_t bytes = 0;         // that it took of the system, weights included
+  std::uint64_t in_use_bytes = 0;  // of these
+};
+
 // What one kernel of a batch did, whatever time it took.
 struct KernelWork {
   double operations = 0;        // additions and multiplications of numbers
@@ -158,6 +175,8 @@ class Engine {
   // they run or load, and starts no more. From any thread; waits for nothing.
   virtual void Abandon() noexcept {}
   virtual MemoryUse Memory(ModelHandle) const { return {}; }
+  // Of this process, by model version. Thread-safe; waits for no batch.
+  virtual std::vector<ArenaUse> Arenas() const { return {}; }
   // Inputs to measure the model with, in the order of ModelSpec::inputs, where noise or zeros would
   // not do: no noise is a JPEG. Empty: they would.
   virtual std::vector<SampleTensor> Sample(ModelHandle) const { return {}; }

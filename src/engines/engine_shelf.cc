@@ -35,6 +35,15 @@ std::vector<EngineProcessReading> EngineShelf::processes() const {
   return all;
 }
 
+std::vector<ArenaUse> EngineShelf::arenas() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<ArenaUse> all;
+  for (const auto& [name, engine] : made_) {
+    for (ArenaUse& each : engine->Arenas()) all.push_back(std::move(each));
+  }
+  return all;
+}
+
 bool EngineShelf::emulated() const {
   const std::scoped_lock lock(mutex_);
   return std::any_of(made_.begin(), made_.end(),

@@ -24,6 +24,8 @@ class EngineShelf {
   // Of the engines made so far: their names, by comma, and whether one is emulated.
   std::string names() const;
   bool emulated() const;
+  // Of all of them, in this process.
+  std::vector<ArenaUse> arenas() const;
   // Those that run engines of the shelf.
   std::vector<EngineProcessReading> processes() const;
 

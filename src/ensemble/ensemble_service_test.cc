@@ -74,6 +74,7 @@ TEST(EnsembleService, PassesViewsFromStepToStep) {
   DeclareChain(bench);
   auto& asked = bench.Call("chain", {1, 4}, {1, 2, 3, 4});
   const auto& first = bench.steps.Of("first");
+  EXPECT_FALSE(first.call.begun) << "it is refused like any new call";
   EXPECT_EQ(first.call.inputs[0].name, "in");
   EXPECT_EQ(first.call.inputs[0].shape, (Shape{1, 4}));
   bench.steps.Answer(first.id, {{{1, 4}, {5, 6, 7, 8}}});
@@ -81,6 +82,7 @@ TEST(EnsembleService, PassesViewsFromStepToStep) {
   EXPECT_EQ(static_cast<const void*>(second.call.inputs[0].data.data()),
             static_cast<const void*>((*bench.steps.last_storage)[0].data()));
   EXPECT_EQ(second.call.keepalive, bench.steps.last_storage);
+  EXPECT_TRUE(second.call.begun);
   bench.steps.Answer(second.id, {{{1, 4}, {9, 9, 9, 9}}});
   ASSERT_TRUE(asked.reply().status) << asked.reply().status.error().message;
   EXPECT_EQ(asked.reply().outputs[0].name, "y");

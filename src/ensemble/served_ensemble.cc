@@ -335,6 +335,7 @@ Status ServedEnsemble::Send(std::uint32_t place) {
   step.received = around_->clock();
   step.limit.Tighten(run.deadline - around_->At(step.received));
   step.due_by_limit = true;
+  step.begun = call.batch > 0 || call.call.begun;
   step.step = StepName{declaration_.pipeline.name, NameOf(stage)};
   if (!groups_.empty()) step.group = groups_[stage.value()];
   step.priority = call.call.priority > 0 ? call.call.priority : PriorityOf(declaration_.model);

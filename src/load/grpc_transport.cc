@@ -12,7 +12,6 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
-#include "base/host_port.h"
 #include "base/underway.h"
 #include "grpc_service.grpc.pb.h"
 #include "load/transport.h"
@@ -82,7 +81,7 @@ grpc::ByteBuffer MakeRequest(const PreparedCall& prepared, std::uint32_t sample)
 
 class GrpcTransport final : public Transport {
  public:
-  GrpcTransport(TransportOptions options, Endpoint endpoint);
+  GrpcTransport(TransportOptions options, TargetServer server);
   ~GrpcTransport() override { Stop(); }
 
   std::string_view name() const override { return "grpc"; }
@@ -101,9 +100,15 @@ class GrpcTransport final : public Transport {
 
   void OnDone(Flight* flight, const grpc::Status& status);
   Status Connect();
+  // What every call carries.
+  void Sign(grpc::ClientContext& context) const {
+    if (!server_.token.empty()) context.AddMetadata("authorization", "Bearer " + server_.token);
+  }
+  std::string WhyDenied(const grpc::Status& status) const;
 
   TransportOptions options_;
-  std::string target_;
+  const TargetServer server_;
+  const std::string target_;
   std::vector<std::shared_ptr<grpc::Channel>> channels_;
   std::vector<std::unique_ptr<grpc::GenericStub>> stubs_;
   std::vector<PreparedCall> prepared_;
@@ -114,9 +119,8 @@ class GrpcTransport final : public Transport {
   std::atomic<bool> stopping_{false};
 };
 
-GrpcTransport::GrpcTransport(TransportOptions options, Endpoint endpoint)
-    : options_(std::move(options)) {
-  target_ = Bracketed(endpoint.host) + ":" + endpoint.port;
+GrpcTransport::GrpcTransport(TransportOptions options, TargetServer server)
+    : options_(std::move(options)), server_(std::move(server)), target_(server_.endpoint.text()) {
   options_.connections = std::max(options_.connections, 1);
   for (int i = 0; i < options_.connections; ++i) {
     grpc::ChannelArguments arguments;
@@ -124,8 +128,11 @@ GrpcTransport::GrpcTransport(TransportOptions options, Endpoint endpoint)
     // Channels to one address would share a connection otherwise.
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-    channels_.push_back(
-        grpc::CreateCustomChannel(target_, grpc::InsecureChannelCredentials(), arguments));
+    channels_.push_back(grpc::CreateCustomChannel(
+        target_,
+        server_.roots.empty() ? grpc::InsecureChannelCredentials()
+                              : grpc::SslCredentials({server_.roots, {}, {}}),
+        arguments));
     stubs_.push_back(std::make_unique<grpc::GenericStub>(channels_.back()));
   }
 }
@@ -135,12 +142,24 @@ Status GrpcTransport::Connect() {
     if (!channel->WaitForConnected(std::chrono::system_clock::now() + kConnectWithin)) {
       return Fail(
           ErrorCode::kUnavailable,
-          fmt::format("grpc://{}: no server answered within {} s; is it up, and is this its "
-                      "gRPC port (--url HOST:PORT), without TLS?",
-                      target_, kConnectWithin.count()));
+          server_.roots.empty()
+              ? fmt::format("grpc://{}: no server answered within {} s; is it up, and is this its "
+                            "gRPC port (--url HOST:PORT), without TLS (with TLS give its "
+                            "certificates: --ca FILE)?",
+                            target_, kConnectWithin.count())
+              : fmt::format("grpcs://{}: no server that one of the certificates in {} has signed "
+                            "answered within {} s; is it up, does it speak TLS, and are these the "
+                            "right certificates for this name?",
+                            target_, options_.ca, kConnectWithin.count()));
     }
   }
   return {};
+}
+
+std::string GrpcTransport::WhyDenied(const grpc::Status& status) const {
+  const bool knows_not = status.error_code() == grpc::StatusCode::UNAUTHENTICATED;
+  const bool denied = knows_not || status.error_code() == grpc::StatusCode::PERMISSION_DENIED;
+  return denied ? AccessRemedy(options_, knows_not) : "";
 }
 
 template <class Tensors>
@@ -162,14 +181,16 @@ Expected<DescribedModel> GrpcTransport::Describe(const std::string& model) {
   const auto stub = inference::GRPCInferenceService::NewStub(channels_.front());
   const auto soon = [] { return std::chrono::system_clock::now() + kConnectWithin; };
   grpc::ClientContext metadata_context;
+  Sign(metadata_context);
   metadata_context.set_deadline(soon());
   inference::ModelMetadataRequest request;
   request.set_name(model);
   inference::ModelMetadataResponse metadata;
   const auto status = stub->ModelMetadata(&metadata_context, request, &metadata);
   if (!status.ok()) {
-    return Fail(ErrorCode::kUnavailable, fmt::format("grpc://{}: metadata of '{}': {}", target_,
-                                                     model, status.error_message()));
+    return Fail(ErrorCode::kUnavailable,
+                fmt::format("grpc://{}: metadata of '{}': {}{}", target_, model,
+                            status.error_message(), WhyDenied(status)));
   }
   DescribedModel served;
   served.model.name = model;
@@ -182,6 +203,7 @@ Expected<DescribedModel> GrpcTransport::Describe(const std::string& model) {
   served.emulated = metadata.platform() == "emulated";
   // An extension: a server without it states no SLO and no exits.
   grpc::ClientContext config_context;
+  Sign(config_context);
   config_context.set_deadline(soon());
   inference::ModelConfigRequest config_request;
   config_request.set_name(model);
@@ -230,6 +252,7 @@ Status GrpcTransport::Prepare(std::span<const PreparedInputs> inputs, AnswerSink
 void GrpcTransport::Send(const Call& call) {
   auto flight = std::make_shared<Flight>();
   flight->token = call.token;
+  Sign(flight->context);
   flight->request = MakeRequest(prepared_[call.model], call.sample);
   if (options_.timeout.count() > 0) {
     flight->context.set_deadline(std::chrono::system_clock::now() + options_.timeout);
@@ -293,9 +316,9 @@ void GrpcTransport::Stop() {
 }  // namespace
 
 Expected<std::unique_ptr<Transport>> MakeGrpcTransport(const TransportOptions& options) {
-  auto endpoint = ParseUrl(options.url);
-  if (!endpoint) return std::unexpected(endpoint.error());
-  return std::make_unique<GrpcTransport>(options, std::move(*endpoint));
+  auto server = TargetOf(options);
+  if (!server) return std::unexpected(std::move(server.error()));
+  return std::make_unique<GrpcTransport>(options, *std::move(server));
 }
 
 }  // namespace tactus

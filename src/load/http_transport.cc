@@ -14,6 +14,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
@@ -21,6 +22,8 @@
 #include <nlohmann/json.hpp>
 #include <simdjson.h>
 
+#include "load/model_description.h"
+#include "load/server_stream.h"
 #include "load/transport.h"
 
 namespace tactus {
@@ -111,9 +114,12 @@ class ResponseReader {
 };
 
 struct Connection {
-  explicit Connection(asio::io_context& io) : socket(io) { buffer.reserve(kReadBuffer); }
+  Connection(asio::io_context& io, ServerStream::Tls* tls, const std::string& host)
+      : stream(io, tls, host) {
+    buffer.reserve(kReadBuffer);
+  }
 
-  tcp::socket socket;
+  ServerStream stream;
   beast::flat_buffer buffer;
   std::optional<ResponseParser> parser;
   Call call;
@@ -130,8 +136,8 @@ struct PreparedPost {
 
 class HttpTransport final : public Transport {
  public:
-  HttpTransport(TransportOptions options, Endpoint endpoint)
-      : options_(std::move(options)), endpoint_(std::move(endpoint)) {
+  HttpTransport(TransportOptions options, TargetServer server, std::optional<ServerStream::Tls> tls)
+      : options_(std::move(options)), server_(std::move(server)), tls_(std::move(tls)) {
     if (options_.connections <= 0) options_.connections = kDefaultConnections;
   }
   ~HttpTransport() override { Stop(); }
@@ -146,12 +152,19 @@ class HttpTransport final : public Transport {
   void Stop() override;
 
  private:
-  Expected<Json> Get(const std::string& target);
+  // The body, which is JSON.
+  Expected<std::string> Get(const std::string& target);
   std::string MakeHead(const PreparedInputs& inputs) const;
+  std::unique_ptr<Connection> MakeConnection();
+  const std::string& host() const { return server_.endpoint.place.host; }
+  std::string port() const { return std::to_string(server_.endpoint.place.port); }
+  std::string url() const { return (tls_ ? "https://" : "http://") + server_.endpoint.text(); }
+  std::string WhyUnreached(const error_code& error) const;
 
   // On the I/O thread.
   void Begin(const Call& call, bool retried);
   void Open(Connection& connection);
+  void OnOpen(Connection& connection, const error_code& error);
   void Write(Connection& connection, const Call& call, bool retried);
   void Read(Connection& connection);
   void OnResponse(Connection& connection);
@@ -160,7 +173,8 @@ class HttpTransport final : public Transport {
   void GiveUp(const Call& call, Answered kind, std::string_view error);
 
   TransportOptions options_;
-  const Endpoint endpoint_;
+  const TargetServer server_;
+  std::optional<ServerStream::Tls> tls_;  // outlives the connections
   asio::io_context io_{1};
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work_;
   std::vector<tcp::endpoint> addresses_;
@@ -174,76 +188,60 @@ class HttpTransport final : public Transport {
   std::thread thread_;
 };
 
-Expected<Json> HttpTransport::Get(const std::string& target) {
-  error_code error;
-  asio::io_context io;
-  tcp::socket socket(io);
-  const auto found = tcp::resolver(io).resolve(endpoint_.host, endpoint_.port, error);
-  if (!error) asio::connect(socket, found, error);
-  http::request<http::empty_body> request(http::verb::get, target, 11);
-  request.set(http::field::host, endpoint_.host);
-  request.keep_alive(false);
-  if (!error) http::write(socket, request, error);
-  beast::flat_buffer buffer;
-  http::response<http::string_body> response;
-  if (!error) http::read(socket, buffer, response, error);
-  if (error) {
-    return Fail(ErrorCode::kUnavailable,
-                fmt::format("http://{}:{}{}: {}; is a server up, and is this its HTTP port (--url "
-                            "HOST:PORT), without TLS?",
-                            endpoint_.host, endpoint_.port, target, error.message()));
+std::string HttpTransport::WhyUnreached(const error_code& error) const {
+  if (error.category() == asio::error::get_ssl_category()) {
+    return fmt::format(
+        "{}: TLS: {}; has one of the certificates in {} signed the server's, and for this name?",
+        url(), error.message(), options_.ca);
   }
-  Json body = Json::parse(response.body(), nullptr, false);
-  if (response.result_int() != 200 || body.is_discarded()) {
-    return Fail(ErrorCode::kUnavailable,
-                fmt::format("http://{}:{}{}: HTTP {}: {}", endpoint_.host, endpoint_.port, target,
-                            response.result_int(), response.body().substr(0, 300)));
-  }
-  return body;
+  return fmt::format("{}: {}; is a server up, and is this its HTTP port (--url HOST:PORT), {}?",
+                     url(), error.message(),
+                     tls_ ? "with TLS" : "without TLS (with TLS give its certificates: --ca FILE)");
 }
 
-Expected<std::vector<TensorSpec>> ReadTensors(const Json& list) {
-  std::vector<TensorSpec> tensors;
-  if (!list.is_array()) return InvalidArgument("the model's metadata lists no tensors");
-  for (const Json& item : list) {
-    TensorSpec tensor;
-    tensor.name = item.value("name", "");
-    const std::string datatype = item.value("datatype", "");
-    const auto type = ParseDataType(datatype);
-    if (!type || !item.contains("shape") || !item["shape"].is_array()) {
-      return InvalidArgument(
-          fmt::format("tensor '{}' has the datatype '{}' or no shape", tensor.name, datatype));
-    }
-    tensor.type = *type;
-    for (const Json& dim : item["shape"]) {
-      // Some servers write dimensions as strings.
-      tensor.dims.push_back(dim.is_number() ? dim.get<std::int64_t>() : -1);
-    }
-    tensors.push_back(std::move(tensor));
+// One request and its response, over a stream that is connected.
+template <class Stream>
+void Exchange(Stream& stream, const http::request<http::empty_body>& request,
+              http::response<http::string_body>& response, error_code& error) {
+  beast::flat_buffer buffer;
+  http::write(stream, request, error);
+  if (!error) http::read(stream, buffer, response, error);
+}
+
+Expected<std::string> HttpTransport::Get(const std::string& target) {
+  error_code error;
+  asio::io_context io;
+  ServerStream stream(io, tls_ ? &*tls_ : nullptr, host());
+  const auto found = tcp::resolver(io).resolve(host(), port(), error);
+  if (!error) asio::connect(stream.socket(), found, error);
+  http::request<http::empty_body> request(http::verb::get, target, 11);
+  request.set(http::field::host, host());
+  if (!server_.token.empty()) request.set(http::field::authorization, "Bearer " + server_.token);
+  request.keep_alive(false);
+  http::response<http::string_body> response;
+  ServerStream::Secret* const secret = error ? nullptr : stream.Begin();
+  if (secret != nullptr) secret->handshake(asio::ssl::stream_base::client, error);
+  if (!error) {
+    secret != nullptr ? Exchange(*secret, request, response, error)
+                      : Exchange(stream.socket(), request, response, error);
   }
-  return tensors;
+  if (error) return Fail(ErrorCode::kUnavailable, WhyUnreached(error));
+  const unsigned status = response.result_int();
+  if (status != 200 || !Json::accept(response.body())) {
+    const bool denied = status == 401 || status == 403;
+    return Fail(
+        ErrorCode::kUnavailable,
+        fmt::format("{}{}: HTTP {}: {}{}", url(), target, status, response.body().substr(0, 300),
+                    denied ? AccessRemedy(options_, status == 401) : ""));
+  }
+  return std::move(response.body());
 }
 
 Expected<DescribedModel> HttpTransport::Describe(const std::string& model) {
   const auto metadata = Get("/v2/models/" + model);
   if (!metadata) return std::unexpected(metadata.error());
-  DescribedModel served;
-  served.model.name = model;
-  auto inputs = ReadTensors(metadata->value("inputs", Json()));
-  if (!inputs) return std::unexpected(inputs.error());
-  auto outputs = ReadTensors(metadata->value("outputs", Json()));
-  if (!outputs) return std::unexpected(outputs.error());
-  served.inputs = std::move(*inputs);
-  served.outputs = std::move(*outputs);
-  served.emulated = metadata->value("platform", "") == "emulated";
   // An extension: a server without it states no SLO and no exits.
-  const auto config = Get("/v2/models/" + model + "/config");
-  const Json parameters = config ? config->value("parameters", Json()) : Json();
-  if (config) served.model.max_batch = config->value("max_batch_size", 0);
-  for (const auto& [key, value] : parameters.items()) {
-    if (value.is_object()) ApplyParameter(served.model, key, value.value("string_value", ""));
-  }
-  return served;
+  return ReadDescription(model, *metadata, Get("/v2/models/" + model + "/config").value_or("{}"));
 }
 
 std::string HttpTransport::MakeHead(const PreparedInputs& inputs) const {
@@ -260,29 +258,32 @@ std::string HttpTransport::MakeHead(const PreparedInputs& inputs) const {
   if (options_.priority > 0) body["parameters"]["priority"] = options_.priority;
   if (options_.timeout.count() > 0) body["parameters"]["timeout"] = options_.timeout.count();
   const std::string json = body.dump();
+  const std::string bearer =
+      server_.token.empty() ? "" : fmt::format("Authorization: Bearer {}\r\n", server_.token);
   return fmt::format(
-      "POST /v2/models/{}/infer HTTP/1.1\r\nHost: {}:{}\r\nContent-Type: application/octet-stream"
+      "POST /v2/models/{}/infer HTTP/1.1\r\nHost: {}\r\n{}Content-Type: application/octet-stream"
       "\r\nInference-Header-Content-Length: {}\r\nContent-Length: {}\r\n\r\n{}",
-      inputs.model, endpoint_.host, endpoint_.port, json.size(), json.size() + bytes, json);
+      inputs.model, server_.endpoint.text(), bearer, json.size(), json.size() + bytes, json);
 }
 
 Status HttpTransport::Prepare(std::span<const PreparedInputs> inputs, AnswerSink& sink) {
   sink_ = &sink;
   for (const PreparedInputs& model : inputs) prepared_.push_back({&model, MakeHead(model)});
   error_code error;
-  const auto found = tcp::resolver(io_).resolve(endpoint_.host, endpoint_.port, error);
+  const auto found = tcp::resolver(io_).resolve(host(), port(), error);
   for (const auto& entry : found) addresses_.push_back(entry.endpoint());
   for (int i = 0; !error && i < std::min(kWarmConnections, options_.connections); ++i) {
-    connections_.push_back(std::make_unique<Connection>(io_));
-    Connection& connection = *connections_.back();
-    asio::connect(connection.socket, addresses_, error);
-    if (!error) connection.socket.set_option(tcp::no_delay(true), error);
-    idle_.push_back(&connection);
+    connections_.push_back(MakeConnection());
+    ServerStream& stream = connections_.back()->stream;
+    asio::connect(stream.socket(), addresses_, error);
+    if (!error) stream.socket().set_option(tcp::no_delay(true), error);
+    if (error) break;
+    if (auto* const secret = stream.Begin()) {
+      secret->handshake(asio::ssl::stream_base::client, error);
+    }
+    idle_.push_back(connections_.back().get());
   }
-  if (error) {
-    return Fail(ErrorCode::kUnavailable,
-                fmt::format("{}:{}: {}", endpoint_.host, endpoint_.port, error.message()));
-  }
+  if (error) return Fail(ErrorCode::kUnavailable, WhyUnreached(error));
   work_.emplace(io_.get_executor());
   thread_ = std::thread([this] { io_.run(); });
   return {};
@@ -296,7 +297,7 @@ void HttpTransport::Stop() {
       GiveUp(call, Answered::kCancelled, "stopped");
     }
     error_code ignored;
-    for (const auto& connection : connections_) connection->socket.close(ignored);
+    for (const auto& connection : connections_) connection->stream.socket().close(ignored);
     work_.reset();
   });
   thread_.join();
@@ -315,25 +316,36 @@ void HttpTransport::Begin(const Call& call, bool retried) {
   }
   waiting_.emplace_back(call, retried);
   if (connections_.size() >= static_cast<std::size_t>(options_.connections)) return;
-  connections_.push_back(std::make_unique<Connection>(io_));
+  connections_.push_back(MakeConnection());
   Open(*connections_.back());
+}
+
+std::unique_ptr<Connection> HttpTransport::MakeConnection() {
+  return std::make_unique<Connection>(io_, tls_ ? &*tls_ : nullptr, host());
 }
 
 void HttpTransport::Open(Connection& connection) {
   connection.used = false;
   connection.buffer.clear();
-  asio::async_connect(connection.socket, addresses_,
+  asio::async_connect(connection.stream.socket(), addresses_,
                       [this, &connection](const error_code& error, const tcp::endpoint&) {
-                        error_code ignored;
-                        if (error) {
-                          connection.busy = false;
-                          connection.socket.close(ignored);
-                          OnLost(connection, error, false);
-                          return;
-                        }
-                        connection.socket.set_option(tcp::no_delay(true), ignored);
-                        Release(connection);
+                        auto* const secret = error ? nullptr : connection.stream.Begin();
+                        if (secret == nullptr) return OnOpen(connection, error);
+                        secret->async_handshake(
+                            asio::ssl::stream_base::client,
+                            [this, &connection](const error_code& e) { OnOpen(connection, e); });
                       });
+}
+
+void HttpTransport::OnOpen(Connection& connection, const error_code& error) {
+  error_code ignored;
+  if (error) {
+    connection.busy = false;
+    connection.stream.socket().close(ignored);
+    return OnLost(connection, error, false);
+  }
+  connection.stream.socket().set_option(tcp::no_delay(true), ignored);
+  Release(connection);
 }
 
 void HttpTransport::Write(Connection& connection, const Call& call, bool retried) {
@@ -353,7 +365,7 @@ void HttpTransport::Write(Connection& connection, const Call& call, bool retried
     const auto data = tensors[0].Sample(call.sample);
     const std::array<asio::const_buffer, 2> parts{asio::buffer(prepared.head),
                                                   asio::buffer(data.data(), data.size())};
-    asio::async_write(connection.socket, parts, sent);
+    asio::async_write(connection.stream, parts, sent);
     return;
   }
   std::vector<asio::const_buffer> parts{asio::buffer(prepared.head)};
@@ -361,13 +373,13 @@ void HttpTransport::Write(Connection& connection, const Call& call, bool retried
     const auto data = tensor.Sample(call.sample);
     parts.emplace_back(data.data(), data.size());
   }
-  asio::async_write(connection.socket, parts, sent);
+  asio::async_write(connection.stream, parts, sent);
 }
 
 void HttpTransport::Read(Connection& connection) {
   connection.parser.emplace();
   connection.parser->body_limit(kMaxResponse);
-  http::async_read(connection.socket, connection.buffer, *connection.parser,
+  http::async_read(connection.stream, connection.buffer, *connection.parser,
                    [this, &connection](const error_code& error, std::size_t bytes) {
                      if (error) {
                        OnLost(connection, error, bytes == 0);
@@ -391,7 +403,7 @@ void HttpTransport::OnResponse(Connection& connection) {
     Release(connection);
   } else {
     error_code ignored;
-    connection.socket.close(ignored);
+    connection.stream.socket().close(ignored);
     if (!stopping_) Open(connection);
   }
   sink_->OnAnswer(answer);
@@ -399,7 +411,7 @@ void HttpTransport::OnResponse(Connection& connection) {
 
 void HttpTransport::OnLost(Connection& connection, const error_code& error, bool nothing_came) {
   error_code ignored;
-  connection.socket.close(ignored);
+  connection.stream.socket().close(ignored);
   if (connection.busy) {
     connection.busy = false;
     if (stopping_) {
@@ -446,9 +458,17 @@ void HttpTransport::GiveUp(const Call& call, Answered kind, std::string_view err
 }  // namespace
 
 Expected<std::unique_ptr<Transport>> MakeHttpTransport(const TransportOptions& options) {
-  auto endpoint = ParseUrl(options.url);
-  if (!endpoint) return std::unexpected(endpoint.error());
-  return std::make_unique<HttpTransport>(options, std::move(*endpoint));
+  auto server = TargetOf(options);
+  if (!server) return std::unexpected(std::move(server.error()));
+  std::optional<ServerStream::Tls> tls;
+  if (!server->roots.empty()) {
+    tls.emplace(ServerStream::Tls::tls_client);
+    tls->set_verify_mode(asio::ssl::verify_peer);
+    error_code error;
+    tls->add_certificate_authority(asio::buffer(server->roots), error);
+    if (error) return InvalidArgument(fmt::format("{}: {}", options.ca, error.message()));
+  }
+  return std::make_unique<HttpTransport>(options, *std::move(server), std::move(tls));
 }
 
 }  // namespace tactus

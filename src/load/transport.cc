@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/host_port.h"
+#include "base/server_trust.h"
 
 namespace tactus {
 namespace {
@@ -42,11 +44,14 @@ void Resize(Model& model, std::size_t exits) {
 
 Expected<Endpoint> ParseUrl(std::string_view url) {
   const std::string whole(url);
-  for (const std::string_view scheme : {"http://", "grpc://"}) {
-    if (url.starts_with(scheme)) url.remove_prefix(scheme.size());
-  }
-  if (url.starts_with("https://") || url.starts_with("grpcs://")) {
-    return InvalidArgument(fmt::format("'{}': only plain connections are supported", whole));
+  std::optional<bool> tls;
+  constexpr std::pair<std::string_view, bool> kSchemes[] = {
+      {"http://", false}, {"grpc://", false}, {"https://", true}, {"grpcs://", true}};
+  for (const auto& [scheme, secret] : kSchemes) {
+    if (!url.starts_with(scheme)) continue;
+    url.remove_prefix(scheme.size());
+    tls = secret;
+    break;
   }
   url = url.substr(0, url.find('/'));
   const auto place = ParseHostPort(url);
@@ -54,7 +59,42 @@ Expected<Endpoint> ParseUrl(std::string_view url) {
     return InvalidArgument(fmt::format(
         "'{}': expected host:port, as in 127.0.0.1:8000, or [::1]:8000 of an IPv6 address", whole));
   }
-  return Endpoint{place->host, std::to_string(place->port)};
+  return Endpoint{*place, tls};
+}
+
+Expected<TargetServer> TargetOf(const TransportOptions& options) {
+  auto endpoint = ParseUrl(options.url);
+  if (!endpoint) return std::unexpected(std::move(endpoint.error()));
+  const bool tls = !options.ca.empty();
+  if (endpoint->tls == true && !tls) {
+    return InvalidArgument(fmt::format(
+        "'{}': TLS needs the certificates of which one has signed the server's: --ca FILE (those "
+        "that a Debian trusts are in /etc/ssl/certs/ca-certificates.crt)",
+        options.url));
+  }
+  if (endpoint->tls == false && tls) {
+    return InvalidArgument(
+        fmt::format("'{}' is in the clear, and --ca is for TLS: write https://, or leave one out",
+                    options.url));
+  }
+  TargetServer server{.endpoint = *std::move(endpoint), .roots = {}, .token = {}};
+  if (tls) {
+    auto roots = ReadAuthorities(options.ca);
+    if (!roots) return std::unexpected(std::move(roots.error()));
+    server.roots = *std::move(roots);
+  }
+  if (!options.token_file.empty()) {
+    auto token = ReadToken(options.token_file, server.endpoint.place, tls);
+    if (!token) return std::unexpected(std::move(token.error()));
+    server.token = *std::move(token);
+  }
+  return server;
+}
+
+std::string AccessRemedy(const TransportOptions& options, bool knows_not) {
+  if (options.token_file.empty()) return "; give a token with --token-file FILE";
+  if (knows_not) return "; the server does not know the token in " + options.token_file;
+  return fmt::format("; the token in {} needs the scopes read and infer", options.token_file);
 }
 
 bool ApplyParameter(Model& model, std::string_view key, std::string_view value) {

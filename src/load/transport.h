@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/expected.h"
+#include "base/host_port.h"
 #include "core/model.h"
 #include "core/tensor.h"
 #include "load/inputs.h"
@@ -63,6 +64,10 @@ class AnswerSink {
 
 struct TransportOptions {
   std::string url;  // host:port, with or without a scheme; IPv6 in brackets
+  // A file of certificates (PEM), of which one must have signed the server's. Empty: no TLS.
+  std::string ca;
+  // A file whose first line is a bearer token. Empty: none is sent.
+  std::string token_file;
   // HTTP: connections at most; a call beyond them waits in the generator, on the clock.
   // gRPC: connections, over which calls are spread.
   int connections = 0;                   // 0: 256 for HTTP, 1 for gRPC
@@ -93,11 +98,24 @@ Expected<std::unique_ptr<Transport>> MakeTransport(std::string_view protocol,
                                                    const TransportOptions& options);
 
 struct Endpoint {
-  std::string host;
-  std::string port;
+  HostPort place;
+  std::optional<bool> tls;  // what the scheme says
+
+  std::string text() const { return HostPortText(place.host, place.port); }
 };
-// "127.0.0.1:8000", "http://localhost:8000/", "grpc://[::1]:8001".
+// "127.0.0.1:8000", "http://localhost:8000/", "grpc://[::1]:8001", "https://..." and "grpcs://...".
 Expected<Endpoint> ParseUrl(std::string_view url);
+
+// Where the server is, and what it wants to see.
+struct TargetServer {
+  Endpoint endpoint;
+  std::string roots;  // PEM; empty: no TLS
+  std::string token;  // empty: none
+};
+// InvalidArgument where the options do not go together, and the errors of base/server_trust.h.
+Expected<TargetServer> TargetOf(const TransportOptions& options);
+// What helps where the server knows not who asks (401), or knows and does not allow it (403).
+std::string AccessRemedy(const TransportOptions& options, bool knows_not);
 
 // Our keys in a model's configuration: slo_ms, priority, exit_names ("1, 2, 3"), accuracy.
 // False when `value` cannot be read; an unknown key is nobody's error.

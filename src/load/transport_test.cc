@@ -12,22 +12,39 @@ TEST(ParseUrl, TakesHostAndPortWithOrWithoutAScheme) {
                           "grpc://localhost:8000/"}) {
     const auto endpoint = ParseUrl(url);
     ASSERT_TRUE(endpoint) << url;
-    EXPECT_EQ(endpoint->host, "localhost");
-    EXPECT_EQ(endpoint->port, "8000");
+    EXPECT_EQ(endpoint->place, (HostPort{"localhost", 8000}));
+    EXPECT_FALSE(endpoint->tls.value_or(false));
+  }
+  for (const char* url : {"https://localhost:8000/v2", "grpcs://localhost:8000"}) {
+    EXPECT_EQ(ParseUrl(url)->place, (HostPort{"localhost", 8000}));
+    EXPECT_EQ(ParseUrl(url)->tls, true);
   }
   const auto ipv6 = ParseUrl("http://[::1]:9");
   ASSERT_TRUE(ipv6);
-  EXPECT_EQ(ipv6->host, "::1");
-  EXPECT_EQ(ipv6->port, "9");
+  EXPECT_EQ(ipv6->place, (HostPort{"::1", 9}));
 }
 
 TEST(ParseUrl, RefusesTheRestByNamingIt) {
   for (const char* url : {"", "localhost", "localhost:", ":8000", "localhost:http", "h:0",
-                          "h:65536", "[::1]", "[::1:9", "::1:9", "https://localhost:8000"}) {
+                          "h:65536", "[::1]", "[::1:9", "::1:9", "https://localhost"}) {
     const auto endpoint = ParseUrl(url);
     ASSERT_FALSE(endpoint) << url;
     EXPECT_THAT(endpoint.error().message, ::testing::HasSubstr(url));
   }
+}
+
+TEST(TargetOf, RefusesWhatDoesNotGoTogether) {
+  const auto why = [](const TransportOptions& options) {
+    const auto server = TargetOf(options);
+    return server ? "" : server.error().message;
+  };
+  EXPECT_EQ(why({.url = "localhost:8000"}), "");
+  EXPECT_THAT(why({.url = "https://localhost:8000"}), ::testing::HasSubstr("--ca FILE"));
+  EXPECT_THAT(why({.url = "http://localhost:8000", .ca = "x"}),
+              ::testing::HasSubstr("in the clear"));
+  EXPECT_THAT(why({.url = "localhost:8000", .ca = "/no/such"}), ::testing::HasSubstr("/no/such"));
+  EXPECT_THAT(why({.url = "example.org:8000", .token_file = "/no/such"}),
+              ::testing::HasSubstr("without TLS"));
 }
 
 TEST(ApplyParameter, ReadsSloExitsAndAccuracy) {

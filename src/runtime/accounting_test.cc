@@ -129,6 +129,8 @@ TEST_P(Accounting, EveryCallIsAnsweredOnceThroughFailuresCancelsUnloadsAndStop) 
   EXPECT_EQ(chaos.wrong, 0);
   EXPECT_EQ(books.answered() + books.refused, kClients * kCalls);
   EXPECT_EQ(h.runtime->calls(), 0u);
+  EXPECT_EQ(h.runtime->input_bytes(), 0u);
+  EXPECT_EQ(h.runtime->answer_bytes(), 0u);
   EXPECT_EQ(h.engine.loaded(), 0u);
 }
 

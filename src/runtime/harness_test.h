@@ -41,6 +41,12 @@ class Replies {
     changed_.wait(lock, [&] { return !replies_[index].empty(); });
     return replies_[index][0];
   }
+  // The reply itself, which lets go of its answer at its end.
+  InferReply Take(std::size_t index) {
+    Await(index);
+    const std::lock_guard lock(mutex_);
+    return std::move(replies_[index][0]);
+  }
   bool answered(std::size_t index) {
     const std::lock_guard lock(mutex_);
     return !replies_[index].empty();
@@ -144,6 +150,7 @@ class Harness {
     call.received = std::chrono::steady_clock::now() - since_header;
     call.limit.Tighten(limit);
     call.due_by_limit = due_by_limit;
+    call.begun = begun;
     call.model = std::move(spec);
     call.priority = priority;
     const std::size_t index = replies.size();
@@ -154,6 +161,7 @@ class Harness {
   }
 
   Duration since_header{};  // how long the calls that are sent took to come
+  bool begun = false;       // something of the calls that are sent ran already
   FakeEngine engine;
   Replies replies;
   std::unique_ptr<Runtime> runtime;

@@ -188,6 +188,7 @@ struct Runtime::Body {
     const auto now = repository->Find(name, call.model->version);
     if (served && now) {
       call.model = *now;
+      call.begun = true;
       Infer(std::move(call));
     } else {
       const Error why = served ? now.error() : served.error();
@@ -340,11 +341,12 @@ CallId Runtime::Body::Infer(InferCall&& call) {
   if (model == nullptr) {
     return Refuse(call, ErrorCode::kUnavailable, "the model was unloaded just now");
   }
-  PendingCall* pending = slab.Acquire(InputBytes(call));
+  PendingCall* pending = slab.Acquire(InputBytes(call), call.begun);
   if (pending == nullptr) {
     model->outstanding.fetch_sub(1, std::memory_order_release);
     return Refuse(call, ErrorCode::kResourceExhausted,
-                  fmt::format("the server holds all it may hold ({} calls, {} bytes of input)",
+                  fmt::format("the server holds all it may hold ({} calls, {} bytes of inputs and "
+                              "of answers on their way)",
                               options.call_capacity, options.pending_bytes));
   }
   pending->call = std::move(call);
@@ -402,6 +404,10 @@ std::size_t Runtime::pending() const { return body_->loop.pending(); }
 std::size_t Runtime::calls() const {
   return static_cast<std::size_t>(std::max<std::int64_t>(0, body_->calls.load()));
 }
+
+std::size_t Runtime::input_bytes() const { return body_->slab.input_bytes(); }
+
+std::size_t Runtime::answer_bytes() const { return body_->slab.answers()->load(); }
 
 Duration Runtime::uptime() const { return body_->clock.Now() - kStart; }
 

@@ -58,8 +58,8 @@ struct RuntimeOptions {
   FollowOptions follow = {};
   // Calls that may be under way at once, of all models together.
   std::size_t call_capacity = 16384;
-  // Bytes of input that accepted calls may hold together; bounds memory whatever the tensors'
-  // sizes.
+  // Bytes that the inputs of accepted calls and the answers that clients have not taken yet may
+  // have together: beyond them new calls are refused.
   std::size_t pending_bytes = std::size_t{1} << 30;
   // The SLO of a model that states none. Policies weigh requests by it, and it expires them.
   Duration default_slo = Seconds(10);
@@ -174,8 +174,10 @@ class Runtime final : public InferenceService {
                                                     std::int64_t version) const override;
 
   // Gauges, from any thread.
-  std::size_t pending() const;  // requests (rows) that wait or run
-  std::size_t calls() const;    // calls accepted and not yet answered
+  std::size_t pending() const;       // requests (rows) that wait or run
+  std::size_t calls() const;         // calls accepted and not yet answered
+  std::size_t input_bytes() const;   // of these calls
+  std::size_t answer_bytes() const;  // of batches, that front ends or ensembles still hold
   Duration uptime() const;
   // Real time as the records of the observer have it.
   TimePoint At(std::chrono::steady_clock::time_point real) const;

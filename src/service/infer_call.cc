@@ -20,4 +20,12 @@ std::size_t InputBytes(const InferCall& call) {
   return bytes;
 }
 
+std::size_t OutputBytes(const InferReply& reply) {
+  std::size_t bytes = 0;
+  for (const OutputTensor& output : reply.outputs) {
+    for (const auto part : output.parts) bytes += part.size();
+  }
+  return bytes;
+}
+
 }  // namespace tactus

@@ -99,6 +99,9 @@ struct InferCall {
   Duration way{};
   bool due_by_limit = false;   // the model's own SLO does not hold: of an ensemble's steps
   std::uint32_t priority = 0;  // 0: the model's default
+  // Something of it ran already: it is a later step of an ensemble's call, or what failed as a part
+  // of a batch. Answers that are held do not refuse it.
+  bool begun = false;
   std::optional<GrantedPart> granted;
   std::optional<StepName> step;  // of an ensemble's steps: whose; nothing: a client's call
   std::shared_ptr<const StepGroup> group;  // where it is several steps as one; null: it is not
@@ -109,5 +112,7 @@ struct InferCall {
 
 // Of all input tensors together.
 std::size_t InputBytes(const InferCall& call);
+// Of all output tensors together.
+std::size_t OutputBytes(const InferReply& reply);
 
 }  // namespace tactus

@@ -11,8 +11,8 @@
 #include <grpcpp/grpcpp.h>
 
 #include "base/host_port.h"
+#include "base/server_trust.h"
 #include "base/underway.h"
-#include "base/whole_file.h"
 #include "grpc_service.grpc.pb.h"
 
 namespace tactus {
@@ -236,38 +236,6 @@ void RemoteSink::OnDone(Flight* flight, const grpc::Status& status) {
   flights_.End(flight);
 }
 
-// The first line of the file; empty without a file.
-Expected<std::string> ReadToken(const RemoteServer& server, const HostPort& place) {
-  if (server.token_file.empty()) return std::string();
-  if (server.ca.empty() && !IsThisMachine(place.host)) {
-    return InvalidArgument(
-        fmt::format("the token would go to {} without TLS, where others can read it; give the "
-                    "server's certificates too (--ca)",
-                    server.url));
-  }
-  auto text = ReadWhole(server.token_file, "token");
-  if (!text) return std::unexpected(std::move(text.error()));
-  text->resize(std::min(text->find_first_of("\r\n"), text->size()));
-  const auto fits = [](unsigned char c) { return c > 0x20 && c < 0x7f; };
-  if (!text->empty() && std::ranges::all_of(*text, fits)) return text;
-  return InvalidArgument(server.token_file +
-                         ": its first line is no token: one word of printable ASCII characters");
-}
-
-Expected<std::shared_ptr<grpc::ChannelCredentials>> ReadCredentials(const RemoteServer& server) {
-  if (server.ca.empty()) return grpc::InsecureChannelCredentials();
-  auto roots = ReadWhole(server.ca, "file of certificates");
-  if (!roots) return std::unexpected(std::move(roots.error()));
-  if (roots->find("-----BEGIN CERTIFICATE-----") == std::string::npos) {
-    return InvalidArgument(server.ca +
-                           ": there is no certificate in it; give a PEM file with "
-                           "\"-----BEGIN CERTIFICATE-----\"");
-  }
-  grpc::SslCredentialsOptions options;
-  options.pem_root_certs = *std::move(roots);
-  return grpc::SslCredentials(options);
-}
-
 }  // namespace
 
 Expected<std::shared_ptr<FrameSink>> MakeRemoteSink(const RemoteServer& server, std::string model) {
@@ -279,11 +247,18 @@ Expected<std::shared_ptr<FrameSink>> MakeRemoteSink(const RemoteServer& server, 
                     "127.0.0.1:8001",
                     url));
   }
-  auto token = ReadToken(server, *place);
+  Expected<std::string> token;
+  if (!server.token_file.empty()) {
+    token = ReadToken(server.token_file, *place, !server.ca.empty());
+  }
   if (!token) return std::unexpected(std::move(token.error()));
-  const auto credentials = ReadCredentials(server);
-  if (!credentials) return std::unexpected(credentials.error());
-  return std::make_shared<RemoteSink>(server, std::move(model), *std::move(token), *credentials);
+  auto credentials = grpc::InsecureChannelCredentials();
+  if (!server.ca.empty()) {
+    auto roots = ReadAuthorities(server.ca);
+    if (!roots) return std::unexpected(std::move(roots.error()));
+    credentials = grpc::SslCredentials({*std::move(roots), {}, {}});
+  }
+  return std::make_shared<RemoteSink>(server, std::move(model), *std::move(token), credentials);
 }
 
 }  // namespace tactus

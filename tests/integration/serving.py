@@ -116,7 +116,7 @@ class Server:
         try:
             for line in self.process.stdout:
                 self.said.append(line)
-                if line.startswith("ready "):
+                if line.startswith(("ready ", "started ")):  # some models may be broken
                     ports = dict(pair.split("=") for pair in line.split()[1:])
                     self.http = f"127.0.0.1:{ports['http']}"
                     self.grpc = f"127.0.0.1:{ports['grpc']}"

@@ -22,7 +22,8 @@ def free_port():
 
 
 class Process:
-    """A tactus process that has said "ready ...": that line is `ready`, its numbers `ports`."""
+    """A tactus process that has said "ready ...", or "started ..." while it waits for others: that
+    line is `ready`, its numbers `ports`."""
 
     def __init__(self, folder, name, *arguments):
         self.name = name
@@ -33,7 +34,7 @@ class Process:
         watchdog.start()
         self.ready = self.ports = None
         for line in self.process.stdout:
-            if line.startswith("ready "):
+            if line.startswith(("ready ", "started ")):
                 self.ready = line.rstrip()
                 self.ports = {key: int(value) for key, value in
                               (pair.split("=") for pair in line.split()[1:]) if value.isdigit()}

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import datetime
 import fcntl
 import json
 import os
@@ -80,6 +81,22 @@ class RefusedStartTest(unittest.TestCase):
                 self.assertIn(f"127.0.0.1:{port}", said)
                 self.assertIn(f"in use; name another port with {option} (0: any free one)", said)
 
+    def test_a_port_in_use_is_found_before_anything_is_made(self):
+        # Models may take minutes to load.
+        with tempfile.TemporaryDirectory() as folder, \
+                socket.create_server(("127.0.0.1", 0)) as taken:
+            journal = pathlib.Path(folder) / "journal"
+            said = self.refused("--grpc-port", str(taken.getsockname()[1]),
+                                "--journal", str(journal))
+            self.assertIn("name another port with --grpc-port", said)
+            self.assertFalse(journal.exists())
+
+    def test_a_port_for_two(self):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = str(free.getsockname()[1])
+        self.assertIn("name another port with --metrics-port",
+                      self.refused("--http-port", port, "--metrics-port", port))
+
     def test_no_repository(self):
         self.assertIn("/no/such/folder", self.refused("--models", "/no/such/folder"))
 
@@ -148,8 +165,8 @@ class BrokenModelTest(unittest.TestCase):
             self.assertEqual(status, 200)
             index = {model["name"]: model for model in json.loads(answer)}
             self.assertEqual(index["echo"]["state"], "READY")
-            # The line that programs wait for says why /v2/health/ready answers 503.
-            self.assertRegex(server.said[-1], r"^ready http=\d+ grpc=\d+ metrics=\d+ "
+            # Not the line that programs wait for, while /v2/health/ready answers 503.
+            self.assertRegex(server.said[-1], r"^started http=\d+ grpc=\d+ metrics=\d+ "
                              r"not_ready=corrupt,empty,foreign,mistake$")
             with self.assertRaises(urllib.error.HTTPError) as not_ready:
                 server.get("/v2/health/ready")
@@ -166,6 +183,43 @@ class BrokenModelTest(unittest.TestCase):
             self.assertEqual(server.post("/v2/models/echo/infer", BODY)[0], 200)
             self.assertIn(server.post("/v2/models/corrupt/infer", BODY)[0], (404, 503))
             self.assertEqual(server.terminate(), 0)
+
+
+    def test_the_ready_line_comes_once_the_server_is_ready(self):
+        broken = 'platform: "onnxruntime_onnx"\nmax_batch_size: 4\n'
+        fill = lambda root: (echo_only(root), add_model(root, "late", broken))
+        polls = ("--model-control-mode", "poll", "--poll-seconds", "0.2")
+        with contextlib.closing(Server(*polls, fill=fill)) as server:
+            self.assertRegex(server.said[-1], r"^started .* not_ready=late$")
+            config = identity_config("late", 8, [("INPUT0", "TYPE_FP32", [4])])
+            (server.repository / "late" / "config.pbtxt").write_text(config)
+            line = server.process.stdout.readline()
+            self.assertEqual(line, server.said[-1].replace("started", "ready")
+                             .replace(" not_ready=late", ""))
+            self.assertIn("true", server.get("/v2/health/ready"))
+            self.assertEqual(server.terminate(), 0)
+
+
+class JsonLogTest(unittest.TestCase):
+    def test_each_line_is_an_object(self):
+        def fill(root):
+            echo_only(root)
+            add_model(root, "foreign", 'backend: "py\\"torch"\nmax_batch_size: 4\n')
+
+        begin = datetime.datetime.now(datetime.UTC) - datetime.timedelta(milliseconds=1)
+        with contextlib.closing(Server("--log-format", "json", fill=fill)) as server:
+            settings = json.loads(server.get("/v2/logging"))
+            self.assertEqual(settings["log_format"], "JSON")
+            self.assertEqual(server.terminate(), 0)
+            lines = [json.loads(line) for line in server.errors().splitlines()]
+        for line in lines:
+            self.assertEqual(list(line), ["time", "level", "message"])
+            self.assertRegex(line["time"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+            when = datetime.datetime.fromisoformat(line["time"])
+            self.assertTrue(begin <= when <= datetime.datetime.now(datetime.UTC), line)
+        self.assertTrue(any(line["level"] == "warning" and "'py\"torch'" in line["message"]
+                            for line in lines), lines)
+        self.assertEqual((lines[-1]["level"], lines[-1]["message"]), ("info", "stopped"))
 
 
 class MisspeltKeyTest(unittest.TestCase):

@@ -12,8 +12,9 @@ import time
 import unittest
 
 import grpc
+from tritonclient.grpc import service_pb2, service_pb2_grpc
 
-from serving import START_S, TACTUS, WAIT_S, Server, make_repository
+from serving import START_S, TACTUS, WAIT_S, Server, add_model, identity_config, make_repository
 
 GOOD = json.dumps({"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1, 4],
                                "data": [0, 1, 2, 3]}]}).encode()
@@ -153,6 +154,92 @@ class LittleMemoryTest(unittest.TestCase):
             server.post("/v2/repository/models/large/load", body)  # whatever becomes of it
             self.assertEqual(server.post("/v2/models/echo/infer", GOOD)[0], 200)
             self.assertEqual(server.terminate(), 0)
+
+
+class UntakenAnswersTest(unittest.TestCase):
+    """Clients that ask for large answers and take none: the server holds so many and no more, and
+    serves as before once the clients have gone."""
+
+    ANSWER = 64 * MB  # far more than sockets buffer
+    HELD = 3  # of 160 MB; whether a call is refused is decided when it comes
+
+    @classmethod
+    def setUpClass(cls):
+        # Another limit of each client's would refuse them before the server's does.
+        cls.server = Server("--pending-mb", "160", "--client-limits", "mb=1000", fill=cls.fill)
+
+    @classmethod
+    def tearDownClass(cls):
+        with contextlib.closing(cls.server):
+            assert cls.server.terminate() == 0, cls.server.errors()
+
+    @classmethod
+    def fill(cls, root):
+        add_model(root, "slow", 'name: "slow"\nplatform: "emulated"\nmax_batch_size: 1\n'
+                  'input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
+                  f'output [ {{ name: "OUTPUT0" data_type: TYPE_FP32 dims: [ {cls.ANSWER // 4} ] '
+                  '} ]\n'
+                  'parameters { key: "slo_ms" value: { string_value: "60000" } }\n')
+        add_model(root, "echo", identity_config("echo", 8, [("INPUT0", "TYPE_FP32", [4])]))
+
+    def held(self):
+        return self.server.metric("tactus_pending_bytes", tensors="answers")
+
+    def await_held(self, count):
+        end = time.monotonic() + WAIT_S
+        while (held := self.held()) != count * self.ANSWER:
+            self.assertLess(time.monotonic(), end, f"{held} bytes are held")
+            time.sleep(0.05)
+
+    def post(self, model):
+        return self.server.post(f"/v2/models/{model}/infer", GOOD)
+
+    def check_refused(self):
+        for _ in range(3):
+            status, headers, body = self.post("echo")
+            self.assertEqual(status, 503, body)
+            self.assertEqual(headers["Retry-After"], "1")
+            self.assertIn(b"answers", body)
+        self.assertEqual(self.held(), self.HELD * self.ANSWER)
+
+    def check_serves(self):
+        self.await_held(0)
+        self.assertEqual(self.post("echo")[0], 200)
+        with grpc.insecure_channel(self.server.grpc) as channel:
+            infer = service_pb2_grpc.GRPCInferenceServiceStub(channel).ModelInfer
+            self.assertEqual(infer(self.call("echo"), timeout=WAIT_S).model_name, "echo")
+
+    @staticmethod
+    def call(model):
+        request = service_pb2.ModelInferRequest(model_name=model)
+        request.inputs.add(name="INPUT0", datatype="FP32", shape=[1, 4])
+        request.raw_input_contents.append(bytes(16))
+        return request
+
+    def test_over_http(self):
+        body = json.dumps({**json.loads(GOOD), "parameters": {"binary_data_output": True}})
+        request = (f"POST /v2/models/slow/infer HTTP/1.1\r\nHost: x\r\n"
+                   f"Content-Length: {len(body)}\r\n\r\n{body}").encode()
+        with contextlib.ExitStack() as connections:
+            for connection in open_many(self.server.http, self.HELD):
+                connections.enter_context(connection)
+                connection.sendall(request)
+            self.await_held(self.HELD)
+            self.check_refused()
+        self.check_serves()
+
+    def test_over_grpc(self):
+        with grpc.insecure_channel(self.server.grpc) as channel:
+            stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+            # Nobody reads the stream, so HTTP/2's windows stay as they are.
+            stream = stub.ModelStreamInfer(iter([self.call("slow")] * self.HELD))
+            self.await_held(self.HELD)
+            self.check_refused()
+            with self.assertRaises(grpc.RpcError) as refused:
+                stub.ModelInfer(self.call("echo"), timeout=WAIT_S)
+            self.assertEqual(refused.exception.code(), grpc.StatusCode.RESOURCE_EXHAUSTED)
+            stream.cancel()
+            self.check_serves()
 
 
 if __name__ == "__main__":

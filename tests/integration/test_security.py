@@ -21,7 +21,7 @@ import tritonclient.http as tritonhttp
 
 import serving
 
-TOKENS = ("operator read,admin operator-0123456789abcdef\n"
+TOKENS = ("operator read,admin operator-0123456789abcdef\n"  # may not infer
           "router infer,read router-0123456789abcdef\n")
 ROUTER = {"Authorization": "Bearer router-0123456789abcdef"}
 
@@ -155,6 +155,45 @@ class SecureTest(unittest.TestCase):
             with self.assertRaises(grpc.RpcError) as refused:
                 list(ask(iter([b"\x3a\x01*"]), timeout=serving.WAIT_S))
             self.assertEqual(refused.exception.code(), grpc.StatusCode.UNAUTHENTICATED)
+
+
+    def load(self, url, *words):
+        """`tactus load` with a quarter of a second's calls: its exit code and all that it says."""
+        done = subprocess.run(
+            [serving.TACTUS, "load", "--models", "echo", "--rate", "40", "--duration", "0.25",
+             "--slo-ms", "60000", "--random", "--protocol", "grpc" if url == self.server.grpc
+             else "http", "--url", url, *map(str, words)],
+            capture_output=True, text=True, timeout=2 * serving.WAIT_S)
+        self.assertNotIn("0123456789abcdef", done.stdout + done.stderr)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_load(self):
+        serving.make_certificate(self.files, "other")
+        tokens = {}
+        for name, text in (("router", "router-0123456789abcdef\n"),
+                           ("operator", "operator-0123456789abcdef\n"), ("nobody", "x" * 32)):
+            tokens[name] = ("--token-file", self.files / f"{name}.token")
+            tokens[name][1].write_text(text)
+        ca = ("--ca", self.files / "server.pem")
+        for url, secret in ((self.server.http, "https://"), (self.server.grpc, "grpcs://")):
+            with self.subTest(secret):
+                code, said = self.load(url, *ca, *tokens["router"])
+                self.assertEqual(code, 0, said)
+                self.assertRegex(said, r"sent \d+ requests")
+                for words, says in (
+                        (ca, "; give a token with --token-file FILE"),
+                        ((*ca, *tokens["nobody"]),
+                         f"; the server does not know the token in {tokens['nobody'][1]}"),
+                        ((*ca, *tokens["operator"]), "lacks the scope 'infer'"),
+                        (("--ca", self.files / "other.pem", *tokens["router"]),
+                         f"certificates in {self.files / 'other.pem'}"),
+                        (("--ca", tokens["router"][1]), "there is no certificate in it"),
+                        (tokens["router"], "with TLS give its certificates: --ca FILE")):
+                    code, said = self.load(url, *words)
+                    self.assertNotEqual(code, 0)
+                    self.assertIn(says, said)
+        code, said = self.load(f"https://{self.server.http}", *ca, *tokens["router"])
+        self.assertEqual(code, 0, said)
 
 
 class RenewalTest(unittest.TestCase):

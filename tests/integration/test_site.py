@@ -334,8 +334,8 @@ class SiteReadyTest(unittest.TestCase):
         status, answer = site.infer("echo", [[1, 2, 3, 4]], timeout_us=5_000_000)
         self.assertEqual(status, 200, answer)
 
-    def test_the_ready_line_of_a_front_end_names_what_is_not_ready(self):
-        """A program that waits for the line would else take a pipeline for one that answers,
+    def test_the_line_of_a_front_end_that_is_not_ready_names_why(self):
+        """A program that waits for "ready" would else take a pipeline for one that answers,
         though no worker has its model."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -344,7 +344,7 @@ class SiteReadyTest(unittest.TestCase):
         site = Site(schedulers=1, workers=1, front_end=("--models", models))
         self.addCleanup(site.close)
         self.assertRegex(site.front_end.ready,
-                         r"^ready http=\d+ grpc=\d+ metrics=\d+ not_ready=lonely$")
+                         r"^started http=\d+ grpc=\d+ metrics=\d+ not_ready=lonely$")
         without = site.start("other", "front-end", "--schedulers", ",".join(site.places),
                              "--http-port", 0, "--grpc-port", 0, "--metrics-port", 0)
         self.assertRegex(without.ready, r"^ready http=\d+ grpc=\d+ metrics=\d+$")

@@ -55,6 +55,28 @@ struct Stop {
   }
 };
 
+// Of a session's arena. All 0 where this version's allocator keeps no statistics.
+struct ArenaStatistics {
+  std::uint64_t taken = 0, in_use = 0, peak = 0;
+};
+
+ArenaStatistics ArenaOf(const Graph& graph) {
+  try {
+    const auto arena = Ort::MemoryInfo::CreateCpu(OrtArenaAllocator, OrtMemTypeDefault);
+    const Ort::KeyValuePairs stats = Ort::Allocator(graph.session, arena).GetStats();
+    const auto bytes = [&stats](const char* key) {
+      const char* const text = stats.GetValue(key);
+      std::uint64_t value = 0;
+      if (text != nullptr)
+        std::from_chars(text, text + std::char_traits<char>::length(text), value);
+      return value;
+    };
+    return {bytes("TotalAllocated"), bytes("InUse"), bytes("MaxInUse")};
+  } catch (const Ort::Exception&) {
+    return {};
+  }
+}
+
 class OnnxModel {
  public:
   OnnxModel(const ModelSpec& spec, std::vector<std::shared_ptr<Graph>> exits)
@@ -121,7 +143,7 @@ class OnnxModel {
     MemoryUse use;
     for (const std::shared_ptr<Graph>& graph : exits_) {
       use.weight_bytes += graph->file_bytes;
-      use.peak_bytes = std::max(use.peak_bytes, PeakBytes(*graph));
+      use.peak_bytes = std::max(use.peak_bytes, ArenaOf(*graph).peak);
     }
     return use;
   }
@@ -155,28 +177,12 @@ class OnnxModel {
     result.misshapen = batches_ && !HaveRows(outputs, job.rows.size());
     auto output = Scatter(std::move(outputs), outputs_, batches_, job.rows.size(), graph);
     if (output) {
-      std::uint64_t bytes = 0;
-      for (const BatchOutput::Tensor& tensor : (*output)->tensors) bytes += tensor.data.size();
-      if (!fixed_) graph->arena.Answered(bytes);
+      if (!fixed_) graph->arena.Answered((*output)->bytes());
       result.output = *std::move(output);
     } else {
       result.status = std::unexpected(std::move(output.error()));
     }
     result.scatter = Clock::now() - inferred;
-  }
-
-  static std::uint64_t PeakBytes(const Graph& graph) {
-    try {
-      const auto arena = Ort::MemoryInfo::CreateCpu(OrtArenaAllocator, OrtMemTypeDefault);
-      const Ort::KeyValuePairs stats = Ort::Allocator(graph.session, arena).GetStats();
-      const char* text = stats.GetValue("MaxInUse");
-      std::uint64_t bytes = 0;
-      if (text != nullptr)
-        std::from_chars(text, text + std::char_traits<char>::length(text), bytes);
-      return bytes;
-    } catch (const Ort::Exception&) {
-      return 0;  // this version's allocator keeps no statistics
-    }
   }
 
   std::unique_ptr<Scratch> TakeScratch() {
@@ -216,7 +222,7 @@ class OnnxRuntimeEngine final : public Engine {
     }
     std::vector<std::shared_ptr<Graph>> exits;
     for (const ExitSpec& exit : spec.exits) {
-      auto graph = Share(spec.load, exit.graph, OnCpu(lane.placement));
+      auto graph = Share(spec, exit.graph, OnCpu(lane.placement));
       if (!graph) return std::unexpected(std::move(graph.error()));
       if (Status ok = MatchTensors(spec, **graph); !ok) return std::unexpected(ok.error());
       exits.push_back(*std::move(graph));
@@ -243,6 +249,28 @@ class OnnxRuntimeEngine final : public Engine {
     return model ? (*model)->Memory() : MemoryUse{};
   }
 
+  std::vector<ArenaUse> Arenas() const override {
+    std::vector<std::pair<Known, std::shared_ptr<Graph>>> graphs;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [key, known] : graphs_) {
+        if (auto graph = known.graph.lock()) graphs.emplace_back(known, std::move(graph));
+      }
+    }
+    std::map<std::pair<std::string, std::int64_t>, ArenaUse> uses;
+    for (const auto& [known, graph] : graphs) {
+      const ArenaStatistics arena = ArenaOf(*graph);
+      ArenaUse& use = uses[{known.model, known.version}];
+      use.bytes += arena.taken;
+      use.in_use_bytes += arena.in_use;
+    }
+    std::vector<ArenaUse> all;
+    for (auto& [model, use] : uses) {
+      all.push_back({model.first, model.second, use.bytes, use.in_use_bytes});
+    }
+    return all;
+  }
+
   Expected<std::vector<BatchWork>> Examine(ModelHandle handle,
                                            std::span<const BatchJob> jobs) override {
     const auto model = models_.Use(handle);
@@ -256,35 +284,41 @@ class OnnxRuntimeEngine final : public Engine {
   }
 
  private:
+  struct Known {
+    std::weak_ptr<Graph> graph;
+    std::string model;
+    std::int64_t version = 1;
+  };
+
   // The lanes of one load share a graph: its weights lie in memory once. Another load reads the
   // files again, since nothing else tells for certain whether they changed: a file beside the graph
   // may have, and size and time may be as they were. A session that has threads on other cores is
   // another graph.
-  Expected<std::shared_ptr<Graph>> Share(std::uint64_t load, const std::filesystem::path& path,
+  Expected<std::shared_ptr<Graph>> Share(const ModelSpec& spec, const std::filesystem::path& path,
                                          const CpuPlacement& lane) {
-    if (load == 0) return LoadGraph(env_, path, lane);
-    std::string key = fmt::format("{} {}", load, path.string());
+    if (spec.load == 0) return LoadGraph(env_, path, lane);
+    std::string key = fmt::format("{} {}", spec.load, path.string());
     if (lane.threads > 1) {
       key += fmt::format("/{} on {}", lane.threads, fmt::join(lane.cores, ","));
     }
     {
       std::lock_guard lock(mutex_);
-      if (auto graph = graphs_[key].lock()) return graph;
+      if (auto graph = graphs_[key].graph.lock()) return graph;
     }
     auto loaded = LoadGraph(env_, path, lane);  // slow, so not under the lock
     if (!loaded) return loaded;
     std::lock_guard lock(mutex_);
-    std::erase_if(graphs_, [](const auto& entry) { return entry.second.expired(); });
-    std::weak_ptr<Graph>& known = graphs_[key];
-    if (auto graph = known.lock()) return graph;
-    known = *loaded;
+    std::erase_if(graphs_, [](const auto& entry) { return entry.second.graph.expired(); });
+    Known& known = graphs_[key];
+    if (auto graph = known.graph.lock()) return graph;
+    known = {*loaded, spec.name, spec.version};
     return loaded;
   }
 
   const std::string name_;
   Ort::Env env_;
-  std::mutex mutex_;
-  std::map<std::string, std::weak_ptr<Graph>> graphs_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Known> graphs_;
   mutable LoadedModels<std::unique_ptr<OnnxModel>> models_;
   RunningBatches<Stop> running_;
 };

@@ -159,6 +159,26 @@ TEST_F(OnnxRuntimeEngine, KnowsItsVersionAndTheMemoryOfAModel) {
   EXPECT_EQ(engine_->Memory(model).weight_bytes, fs::file_size(kRoot / "tests/data/pair.onnx"));
 }
 
+// What an operator sees of the memory that runs leave behind, which looks like a leak.
+TEST_F(OnnxRuntimeEngine, SaysWhatItsArenasHoldByModel) {
+  ModelSpec spec{.name = "ee_s", .version = 3, .max_batch = 10};
+  spec.load = 1;
+  spec.exits = {{"1", kRoot / "models/ee_s/1/exit1.onnx"}};
+  const ModelHandle first = Load(spec);
+  const ModelHandle second = Load(spec);
+  const std::vector<Row> rows(3, Row().Add<float>({1, 1, 28, 28}, std::vector<float>(784, 0.5F)));
+  ASSERT_TRUE(RunBatch(*engine_, first, rows, 0).status);
+  const std::vector<ArenaUse> arenas = engine_->Arenas();
+  ASSERT_EQ(arenas.size(), 1u) << "two lanes of one load share their arena";
+  EXPECT_EQ(arenas[0].model, "ee_s");
+  EXPECT_EQ(arenas[0].version, 3);
+  EXPECT_GT(arenas[0].in_use_bytes, 0u);
+  EXPECT_GT(arenas[0].bytes, arenas[0].in_use_bytes) << "it keeps what the run no longer uses";
+  engine_->Unload(first);
+  engine_->Unload(second);
+  EXPECT_TRUE(engine_->Arenas().empty());
+}
+
 TEST_F(OnnxRuntimeEngine, TakesInputsInTheOrderOfTheConfigurationAndOpenDimensions) {
   ModelSpec spec = Small("pair", 4);
   spec.inputs = {{"b", DataType::kFp32, {-1, -1, 2}}, {"a", DataType::kFp32, {-1, -1, -1}}};

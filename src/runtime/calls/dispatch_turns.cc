@@ -53,7 +53,7 @@ DispatchTurns::DispatchTurns(Options options, const WallClock& clock, Policy& po
     for (int slot = 0; slot < options_.lanes[lane].slots; ++slot) {
       workers_.push_back(std::make_unique<LaneWorker>(
           LaneWorkerOptions{id, slot, CoresOf(options_.lanes[lane].placement), options_.spin,
-                            options_.dispatcher.expiry != Expiry::kNever},
+                            options_.dispatcher.expiry != Expiry::kNever, slab.answers()},
           clock_, static_cast<LaneWorker::Listener&>(*this)));
       lane_of_.push_back(id);
     }

@@ -101,6 +101,12 @@ void LaneWorker::Count(const LaunchOrder& order) {
   batches_.fetch_add(1, std::memory_order_relaxed);
 }
 
+std::shared_ptr<const BatchOutput> LaneWorker::Counted(
+    std::shared_ptr<const BatchOutput> output) const {
+  output->held = HeldBytes(options_.answers, output->bytes());
+  return output;
+}
+
 void LaneWorker::RunBatch(LaunchOrder& order) {
   Begin(order);
   if (order.abandoned.load(std::memory_order_acquire)) {
@@ -146,7 +152,7 @@ void LaneWorker::Take(BatchResult&& result) {
   order_.scatter = result.scatter;
   if (result.status && result.output != nullptr) {
     order_.report.status = BatchStatus::kOk;
-    order_.output = std::move(result.output);
+    order_.output = Counted(std::move(result.output));
   } else if (!result.status && result.lane_lost) {
     order_.report.status = BatchStatus::kLost;
     order_.error = std::make_shared<const Error>(std::move(result.status.error()));
@@ -170,7 +176,7 @@ void LaneWorker::TakeApart(BatchResult&& result) {
          .infer = result.infer,
          .scatter = result.scatter};
   if (result.status && result.output != nullptr) {
-    row.output = std::move(result.output);
+    row.output = Counted(std::move(result.output));
   } else if (!result.status && result.lane_lost) {
     order_.report.status = BatchStatus::kLost;
     order_.error = std::make_shared<const Error>(std::move(result.status.error()));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/fixed_vector.h"
+#include "base/held_bytes.h"
 #include "base/ring.h"
 #include "core/batch.h"
 #include "core/engine.h"
@@ -69,6 +70,8 @@ struct LaneWorkerOptions {
   std::vector<int> cores;  // where it runs; empty: anywhere
   Duration spin{};
   bool gives_up_late = true;  // rows of late calls are not run apart
+  std::shared_ptr<HeldBytes::Count>
+      answers;  // counts what batches answer, for as long as it is held
 };
 
 class LaneWorker final : private Completions {
@@ -127,6 +130,7 @@ class LaneWorker final : private Completions {
   void Take(BatchResult&& result);
   void TakeApart(BatchResult&& result);
   void Count(const LaunchOrder& order);
+  std::shared_ptr<const BatchOutput> Counted(std::shared_ptr<const BatchOutput> output) const;
   void Done(BatchId batch, BatchResult&& result) noexcept override;
 
   const LaneWorkerOptions options_;

@@ -25,8 +25,9 @@ PayloadSlab::PayloadSlab(std::size_t calls, std::size_t bytes)
   }
 }
 
-PendingCall* PayloadSlab::Acquire(std::size_t bytes) {
-  if (bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes > byte_limit_) {
+PendingCall* PayloadSlab::Acquire(std::size_t bytes, bool begun) {
+  const std::size_t answers = begun ? 0 : answers_->load(std::memory_order_relaxed);
+  if (bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes + answers > byte_limit_) {
     bytes_.fetch_sub(bytes, std::memory_order_relaxed);
     return nullptr;
   }

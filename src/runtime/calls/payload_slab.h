@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/held_bytes.h"
 #include "base/ids.h"
 #include "base/ring.h"
 #include "core/engine.h"
@@ -71,13 +72,18 @@ class PayloadSlab {
  public:
   explicit PayloadSlab(std::size_t calls, std::size_t bytes);
 
-  // Null when all records are taken or `bytes` more would exceed the limit. Lock-free.
-  PendingCall* Acquire(std::size_t bytes);
+  // Null when all records are taken, or `bytes` of inputs more would exceed the limit, in which the
+  // answers that are held count too, but not against a call that has `begun`. Lock-free.
+  PendingCall* Acquire(std::size_t bytes, bool begun = false);
   // Drops the call and all it holds; its id is dead.
   void Release(PendingCall& pending);
 
   PendingCall& at(std::uint32_t index) { return calls_[index]; }
   std::size_t capacity() const { return capacity_; }
+  // Of the inputs of calls that wait or run.
+  std::size_t input_bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  // Of what batches answered and somebody holds: front ends do, until the last client has its part.
+  const std::shared_ptr<HeldBytes::Count>& answers() const { return answers_; }
 
   static std::uint64_t Payload(std::uint32_t index, std::uint32_t row) {
     return (std::uint64_t{index} << 32) | row;
@@ -95,6 +101,7 @@ class PayloadSlab {
   // changed and changed back is not taken for the old one.
   alignas(kCacheLine) std::atomic<std::uint64_t> free_;
   alignas(kCacheLine) std::atomic<std::size_t> bytes_{0};
+  const std::shared_ptr<HeldBytes::Count> answers_ = std::make_shared<HeldBytes::Count>(0);
 };
 
 }  // namespace tactus

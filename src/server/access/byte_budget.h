@@ -32,13 +32,17 @@ class ByteBudget {
     const Taken taken = Take(bytes);
     exceeds = taken != Taken::kYes && !all().exceeded_.exchange(true, std::memory_order_relaxed);
     if (!exceeds) return taken;
-    used_.fetch_add(bytes, std::memory_order_relaxed);
-    if (whole_ != nullptr) whole_->used_.fetch_add(bytes, std::memory_order_relaxed);
+    Charge(bytes);
     return Taken::kYes;
   }
   void GiveExceeding(std::size_t bytes) {
     Give(bytes);
     all().exceeded_.store(false, std::memory_order_relaxed);
+  }
+  // Bytes that are there already, hence beyond the limits too. Returned by Give.
+  void Charge(std::size_t bytes) {
+    used_.fetch_add(bytes, std::memory_order_relaxed);
+    if (whole_ != nullptr) whole_->Charge(bytes);
   }
   void Give(std::size_t bytes) {
     used_.fetch_sub(bytes, std::memory_order_relaxed);
@@ -57,6 +61,9 @@ class ByteBudget {
   std::atomic<bool> exceeded_{false};  // of the whole
 };
 
+// An answer of fewer bytes counts as the server's (--pending-mb), and not as the client's too.
+inline constexpr std::size_t kLeastCharged = std::size_t{64} << 10;
+
 // Bytes of a budget, which may be exceeded by one lease at a time. Given back at its end.
 class ByteLease {
  public:
@@ -67,6 +74,15 @@ class ByteLease {
     if (budget == nullptr) return lease;
     const ByteBudget::Taken taken = budget->TakeOrExceed(bytes, lease.exceeds_);
     if (taken != ByteBudget::Taken::kYes) return std::unexpected(taken);
+    lease.budget_ = std::move(budget);
+    lease.bytes_ = bytes;
+    return lease;
+  }
+  // Of what is there already, and is neither refused nor the one that may exceed.
+  static ByteLease Charge(std::shared_ptr<ByteBudget> budget, std::size_t bytes) {
+    ByteLease lease;
+    if (budget == nullptr) return lease;
+    budget->Charge(bytes);
     lease.budget_ = std::move(budget);
     lease.bytes_ = bytes;
     return lease;

@@ -188,8 +188,9 @@ void ClientLimits::Lease::Return() {
 
 std::string ClientLimits::BytesText(ByteBudget::Taken taken) {
   return taken == ByteBudget::Taken::kBeyondLimit
-             ? "this client has as many bytes of calls under way as it may: wait for answers"
-             : "the server holds as many bytes of requests as it may: try again later";
+             ? "this client has as many bytes of calls under way as it may: wait for answers, "
+               "and take them"
+             : "the server holds as many bytes of requests and answers as it may: try again later";
 }
 
 }  // namespace tactus

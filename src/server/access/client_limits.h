@@ -20,7 +20,8 @@ struct ClientLimitOptions {
   // Of each client.
   std::size_t calls = 12'288;  // under way
   double rate = 0;             // calls per second, with a burst of one second's; 0: any
-  std::size_t bytes = std::size_t{768} << 20;  // of bodies, received and not yet answered
+  // Of bodies, received and not yet answered, and of answers that are not out.
+  std::size_t bytes = std::size_t{768} << 20;
   std::size_t connections = 768;               // of each address, both protocols
   // Of all clients together, both protocols.
   std::size_t all_bytes = std::size_t{1} << 30;

@@ -14,6 +14,15 @@ Status CallPlace::Take(std::size_t bytes) {
   return {};
 }
 
+void CallPlace::KeepFor(InferReply& reply, const std::shared_ptr<CallPlace>& place) {
+  const std::size_t bytes = OutputBytes(reply);
+  if (bytes < kLeastCharged) return;
+  place->call_.bytes->Charge(bytes);
+  place->bytes_ += bytes;
+  reply.storage = std::make_shared<const std::pair<std::shared_ptr<const void>, CallGate::Place>>(
+      std::move(reply.storage), place);
+}
+
 Status CallGate::Open() const {
   if (!now->stopping.load()) return {};
   return Fail(ErrorCode::kUnavailable, "the server is stopping: try another one");

@@ -14,6 +14,7 @@
 #include "server/grpc/call.h"
 #include "server/kserve/body_admission.h"
 #include "server/kserve/objectives.h"
+#include "service/infer_call.h"
 
 namespace tactus {
 
@@ -34,6 +35,8 @@ class CallPlace {
 
   // ResourceExhausted, in words for the client. From one thread at a time.
   Status Take(std::size_t bytes);
+  // The bytes of a large answer to the call count too, and its place is kept, until it is out.
+  static void KeepFor(InferReply& reply, const std::shared_ptr<CallPlace>& place);
 
  private:
   ClientLimits::Call call_;

@@ -172,9 +172,10 @@ void InferMethod::Start(ReadCall read) {
   grpc_deadline_ = TightenByGrpc(call_->head(), call);
   // The answer comes by way of the loop, hence after Infer has returned.
   call.reply = [self = shared_from_this(), classes = std::move(call.classes)](InferReply&& reply) {
-    self->call_->Post([self, reply = Classified(classes, std::move(reply))]() mutable {
-      self->Answer(std::move(reply));
-    });
+    InferReply answer = Classified(classes, std::move(reply));
+    CallPlace::KeepFor(answer, self->place_);
+    self->call_->Post(
+        [self, answer = std::move(answer)]() mutable { self->Answer(std::move(answer)); });
   };
   running_ = service_.Infer(std::move(call));
 }

@@ -89,6 +89,32 @@ TEST_F(GrpcLimitsTest, BytesCountWhileACallIsUnderWayAndNotAfter) {
   AwaitBytesGivenBack();
 }
 
+// Else a client that takes no answers may have all of the server's memory.
+TEST_F(GrpcLimitsTest, AnswersThatAClientDoesNotTakeCountAsItsBytes) {
+  constexpr std::size_t kAnswer = std::size_t{16} << 20;
+  Serve({}, {.bytes = 3 * kAnswer / 2, .all_bytes = 4 * kAnswer});
+  service_.AnswerWithBytes(kAnswer);
+  {
+    grpc::ClientContext context;
+    Bound(context);
+    const auto stream = stub_->ModelStreamInfer(&context);
+    for (int i = 1; i <= 2; ++i) {  // without reading, so that HTTP/2's window stays as it is
+      ASSERT_TRUE(stream->Write(RawRequest()));
+      while (limits_->all_bytes()->used() < i * kAnswer) std::this_thread::yield();
+    }
+    const grpc::Status refused = Infer(RawRequest());
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_NE(refused.error_message().find("as many bytes"), std::string::npos);
+    context.TryCancel();
+    stream->Finish();
+  }
+  AwaitBytesGivenBack();
+  inference::ModelInferResponse response;
+  EXPECT_TRUE(Infer(RawRequest(), &response).ok());
+  EXPECT_EQ(response.raw_output_contents(0).size(), kAnswer);
+  AwaitBytesGivenBack();
+}
+
 TEST_F(GrpcLimitsTest, AMessageBeyondTheLimitIsRefused) {
   Serve({.max_body = 1000});
   inference::ModelInferRequest large = RawRequest();

@@ -36,6 +36,10 @@ class ScriptedService final : public InferenceService {
     std::scoped_lock lock(mutex_);
     hold_ = hold;
   }
+  // From now on every answer has so many bytes, whatever its tensors' shapes say.
+  void AnswerWithBytes(std::size_t bytes) {
+    answer_ = std::make_shared<const std::vector<std::byte>>(bytes);
+  }
   // From now on calls end with this.
   void Refuse(Error error) { refuse_ = std::move(error); }
 
@@ -167,6 +171,10 @@ class ScriptedService final : public InferenceService {
                                .shape = in.shape,
                                .parts = {in.data.first(half), in.data.subspan(half)}});
     }
+    if (answer_ != nullptr) {
+      reply.outputs[0].parts = {*answer_};
+      reply.storage = answer_;
+    }
     call.reply(std::move(reply));
   }
 
@@ -175,6 +183,7 @@ class ScriptedService final : public InferenceService {
   std::map<std::string, std::shared_ptr<ModelSpec>> models_;
   std::map<CallId, InferCall> held_;
   std::optional<Error> refuse_;
+  std::shared_ptr<const std::vector<std::byte>> answer_;
   bool hold_ = false;
   CallId next_ = 1;
   std::size_t cancelled_ = 0;

@@ -92,10 +92,12 @@ void StreamMethod::Start(Serial serial, ReadCall read, CallGate::Place place, st
   call.reply = [self = shared_from_this(), serial, size, of_stream, read = std::move(read),
                 classes = std::move(call.classes),
                 place = std::move(place)](InferReply&& reply) mutable {
-    self->call_->Post([self, serial, size, of_stream, read, place,
-                       reply = Classified(classes, std::move(reply))]() mutable {
-      self->OnReply(serial, size, read, of_stream, std::move(reply));
-    });
+    InferReply answer = Classified(classes, std::move(reply));
+    CallPlace::KeepFor(answer, place);
+    self->call_->Post(
+        [self, serial, size, of_stream, read, place, answer = std::move(answer)]() mutable {
+          self->OnReply(serial, size, read, of_stream, std::move(answer));
+        });
   };
   const CallId running = service_.Infer(std::move(call));
   calls_[serial] = running;  // its answer comes by way of the loop, hence later

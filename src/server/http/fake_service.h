@@ -53,6 +53,12 @@ class FakeService final : public InferenceService {
     failure_ = std::move(error);
   }
 
+  // Every answer has so many bytes from now on, whatever its tensors' shapes say.
+  void AnswerWithBytes(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    answer_ = std::make_shared<const std::vector<std::byte>>(bytes);
+  }
+
   // This model is not ready from now on, though it may be called.
   void Unserve(std::string model) {
     const std::lock_guard lock(mutex_);
@@ -183,6 +189,10 @@ class FakeService final : public InferenceService {
       reply.outputs.push_back({input.name, input.type, input.shape, {input.data}});
     }
     reply.storage = call.keepalive;
+    if (const auto answer = Read(answer_)) {
+      reply.outputs[0].parts = {*answer};
+      reply.storage = answer;
+    }
     call.reply(std::move(reply));
   }
 
@@ -206,6 +216,7 @@ class FakeService final : public InferenceService {
   std::function<void()> begin_;
   std::function<void()> control_;
   std::optional<Error> failure_;
+  std::shared_ptr<const std::vector<std::byte>> answer_;
   std::string unserved_;
   std::optional<Duration> last_limit_;
   std::chrono::steady_clock::time_point last_received_;

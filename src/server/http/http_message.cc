@@ -70,15 +70,19 @@ HttpResponse OverBudgetResponse(ByteBudget::Taken taken) {
   return response;
 }
 
+std::size_t SizeOf(const HttpResponse& response) {
+  std::size_t size = response.body.size();
+  for (const auto part : response.parts) size += part.size();
+  return size;
+}
+
 std::string ResponseHead(const HttpResponse& response, bool keep_alive) {
-  std::size_t length = response.body.size();
-  for (const auto part : response.parts) length += part.size();
   std::string head;
   head.reserve(192 + response.fields.size());
   fmt::format_to(std::back_inserter(head), "HTTP/1.1 {} {}\r\nContent-Type: {}\r\n{}",
                  response.status, Reason(response.status), response.content_type, response.fields);
   if (response.rest == nullptr) {
-    fmt::format_to(std::back_inserter(head), "Content-Length: {}\r\n", length);
+    fmt::format_to(std::back_inserter(head), "Content-Length: {}\r\n", SizeOf(response));
   }
   // Said in both cases: clients of HTTP/1.0 keep a connection only when told.
   head += keep_alive ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
@@ -86,14 +90,9 @@ std::string ResponseHead(const HttpResponse& response, bool keep_alive) {
 }
 
 void Compress(Coding coding, HttpResponse& response) {
-  std::vector<std::span<const std::byte>> pieces;
-  pieces.push_back(std::as_bytes(std::span(response.body)));
-  std::size_t size = response.body.size();
-  for (const auto part : response.parts) {
-    pieces.push_back(part);
-    size += part.size();
-  }
-  if (coding == Coding::kIdentity || size < kLeastCompressed) return;
+  if (coding == Coding::kIdentity || SizeOf(response) < kLeastCompressed) return;
+  std::vector<std::span<const std::byte>> pieces{std::as_bytes(std::span(response.body))};
+  pieces.insert(pieces.end(), response.parts.begin(), response.parts.end());
   response.body = Deflate(coding, pieces);
   response.parts.clear();
   response.storage = nullptr;

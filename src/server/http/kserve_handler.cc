@@ -316,7 +316,8 @@ class KServeHandler final : public HttpHandler {
     Coding coding = Coding::kIdentity;
     bool strict = false;
     std::vector<std::uint32_t> classes;
-    std::shared_ptr<const void> lease;
+    std::shared_ptr<const void> lease;   // of LeaseOf, until there is an answer
+    std::shared_ptr<ByteBudget> budget;  // of the request
     std::string client;
     std::size_t bytes = 0;  // of the request's body
     std::chrono::steady_clock::time_point received;
@@ -337,8 +338,8 @@ class KServeHandler final : public HttpHandler {
                     [to = std::move(to), shared] { to->Answer([shared] { return (*shared)(); }); });
   }
 
-  // A lease on the bytes of tensors that came as text, and on as many again for the answer. They
-  // outlive the text, which the body counts. Null where they are few.
+  // A lease on the bytes of tensors that came as text, and on as many again for the answer, until
+  // its own are known. They outlive the text, which the body counts. Null where they are few.
   static std::expected<std::shared_ptr<const void>, HttpResponse> LeaseOf(
       const HttpRequest& request, const InferCall& call) {
     const std::size_t bytes = InputBytes(call);
@@ -383,8 +384,9 @@ class KServeHandler final : public HttpHandler {
     call->keepalive = std::move(decoded->keepalive);
     auto pending = std::make_shared<Pending>(Pending{
         std::move(exchange), std::move(decoded->form), ChooseCoding(request.accept_encoding),
-        strict_, std::move(call->classes), *std::move(lease), std::string(request.client),
-        request.body.size(), request.received, call->limit, request.place, request.way});
+        strict_, std::move(call->classes), *std::move(lease), request.budget,
+        std::string(request.client), request.body.size(), request.received, call->limit,
+        request.place, request.way});
     if (call->model->slo > Duration{}) pending->limit.Tighten(call->model->slo);
     call->id = pending->form.id;
     call->reply = [this, pending = std::move(pending)](InferReply&& reply) {
@@ -439,7 +441,6 @@ class KServeHandler final : public HttpHandler {
     if (!encoded) return RefusalOf(encoded.error(), pending.strict);
     HttpResponse response;
     response.fields = std::move(timing);
-    response.lease = pending.lease;
     if (encoded->has_binary) {
       response.content_type = "application/octet-stream";
       response.fields +=
@@ -447,8 +448,12 @@ class KServeHandler final : public HttpHandler {
     }
     response.body = std::move(encoded->json);
     response.parts = std::move(encoded->binary);
-    response.storage = std::move(reply.storage);
+    if (!response.parts.empty()) response.storage = std::move(reply.storage);
     Compress(pending.coding, response);
+    const std::size_t bytes = SizeOf(response);
+    if (bytes >= kLeastCharged) {
+      response.lease = std::make_shared<ByteLease>(ByteLease::Charge(pending.budget, bytes));
+    }
     return response;
   }
 

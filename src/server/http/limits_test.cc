@@ -150,6 +150,34 @@ TEST_F(LimitsTest, WhatBecomesOfATextCountsUntilItsAnswerIsOut) {
   EXPECT_EQ(Call(InferPacked(20'000)).status, 200);
 }
 
+// Else a client that takes no answers may have all of the server's memory.
+TEST_F(LimitsTest, AnswersThatAClientDoesNotTakeCountAsItsBytes) {
+  constexpr std::size_t kAnswer = std::size_t{32} << 20;  // far more than sockets buffer
+  Limit({.bytes = 3 * kAnswer / 2, .all_bytes = 4 * kAnswer});
+  service_.AnswerWithBytes(kAnswer);
+  const std::string body = R"({"inputs":[{"name":"x","shape":[1,1],"datatype":"FP32","data":[1]}],)"
+                           R"("parameters":{"binary_data_output":true}})";
+  const std::string ask = fmt::format(
+      "POST /v2/models/series/infer HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}",
+      body.size(), body);
+  const std::shared_ptr<ByteBudget> all = options_.limits->all_bytes();
+  std::vector<std::unique_ptr<LoopbackClient>> slow;
+  for (int i = 1; i <= 2; ++i) {
+    slow.push_back(std::make_unique<LoopbackClient>(port()));
+    slow.back()->Send(ask);
+    while (all->used() < i * kAnswer) std::this_thread::yield();
+  }
+  const auto refused = Call(ask);
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(refused.fields.at("Retry-After"), "1");
+  EXPECT_GT(slow[0]->Receive().body.size(), kAnswer) << "what has run is answered";
+  slow.clear();
+  while (all->used() >= kAnswer) std::this_thread::yield();
+  EXPECT_EQ(Call(ask).status, 200);
+  LoopbackClient(port()).Send(ask);  // and leaves without its answer
+  while (all->used() >= kAnswer) std::this_thread::yield();
+}
+
 TEST_F(LimitsTest, HealthTakesNoBody) {
   EXPECT_EQ(Call("POST /v2/health/live HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n").status,
             413);

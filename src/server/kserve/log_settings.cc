@@ -1,22 +1,26 @@
 #include "server/kserve/log_settings.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace tactus {
 namespace {
 
-constexpr std::string_view kIso8601 = "ISO8601";
-constexpr std::string_view kDefault = "default";
+constexpr std::array<std::string_view, 3> kForms = {"default", "ISO8601", "JSON"};  // by Form
 
 Status TakeFormat(const LogValue& value, LogChoice::Form& form) {
   const auto* const text = std::get_if<std::string>(&value);
-  if (text == nullptr || (*text != kIso8601 && *text != kDefault)) {
+  const auto* const known = text == nullptr ? kForms.end() : std::ranges::find(kForms, *text);
+  if (known == kForms.end()) {
     return InvalidArgument(
-        fmt::format("log setting 'log_format' must be \"{}\" or \"{}\"", kDefault, kIso8601));
+        fmt::format("log setting 'log_format' must be one of {}", fmt::join(kForms, ", ")));
   }
-  form = *text == kDefault ? LogChoice::Form::kDefault : LogChoice::Form::kIso8601;
+  form = static_cast<LogChoice::Form>(known - kForms.begin());
   return {};
 }
 
@@ -61,10 +65,9 @@ LogSettings::LogSettings(LogChoice first, std::function<void(const LogChoice&)> 
 
 LogValues LogSettings::Get() const {
   const std::lock_guard lock(mutex_);
-  const bool iso = choice_.form == LogChoice::Form::kIso8601;
   return {{"log_error", choice_.error},
           {"log_file", std::string()},
-          {"log_format", std::string(iso ? kIso8601 : kDefault)},
+          {"log_format", std::string(kForms[static_cast<std::size_t>(choice_.form)])},
           {"log_info", choice_.info},
           {"log_verbose_level", choice_.verbose_level},
           {"log_warning", choice_.warning}};

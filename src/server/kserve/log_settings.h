@@ -14,7 +14,8 @@
 namespace tactus {
 
 struct LogChoice {
-  enum class Form { kDefault, kIso8601 };  // "I1125 09:30:00.123456 text", or with the whole date
+  // "I1125 09:30:00.123456 text"; with the whole date; a JSON object.
+  enum class Form { kDefault, kIso8601, kJson };
 
   bool info = true;
   bool warning = true;

@@ -74,6 +74,13 @@ std::vector<MetricFamily> RuntimeFamilies(const RuntimeReading& reading,
   MetricFamily calls =
       Family("tactus_pending_calls", "Calls accepted and not yet answered.", MetricType::Gauge);
   Add(calls, {}, static_cast<double>(reading.calls));
+  MetricFamily bytes = Family(
+      "tactus_pending_bytes",
+      "Bytes of tensors that --pending-mb bounds: inputs of pending calls, and answers until "
+      "clients have taken them.",
+      MetricType::Gauge);
+  Add(bytes, {{"tensors", "inputs"}}, static_cast<double>(reading.input_bytes));
+  Add(bytes, {{"tensors", "answers"}}, static_cast<double>(reading.answer_bytes));
   MetricFamily uptime =
       Family("tactus_uptime_seconds", "Time since the runtime started.", MetricType::Gauge);
   Add(uptime, {}, ToSeconds(reading.uptime));
@@ -120,10 +127,10 @@ std::vector<MetricFamily> RuntimeFamilies(const RuntimeReading& reading,
   for (const ModelState& model : reading.models) {
     Add(ready, ModelLabels(model.name, model.version), model.state == "READY" ? 1 : 0);
   }
-  return {std::move(pending), std::move(calls),          std::move(uptime),
-          std::move(ratio),   std::move(busy),           std::move(batches),
-          std::move(ready),   std::move(flags.emulated), std::move(ratios),
-          std::move(stuck),   std::move(stuck_runs),     std::move(flags.unbatched)};
+  return {std::move(pending), std::move(calls),   std::move(uptime),     std::move(ratio),
+          std::move(busy),    std::move(batches), std::move(ready),      std::move(flags.emulated),
+          std::move(ratios),  std::move(stuck),   std::move(stuck_runs), std::move(flags.unbatched),
+          std::move(bytes)};
 }
 
 // What the process around the runtime says of itself.
@@ -151,7 +158,21 @@ std::vector<MetricFamily> ServerFamilies(const RuntimeReading& reading) {
     Add(starts, labels, static_cast<double>(process.starts));
     Add(resident, labels, static_cast<double>(process.resident_bytes));
   }
-  return {std::move(journal), std::move(lag), std::move(starts), std::move(resident)};
+  MetricFamily arena =
+      Family("tactus_engine_arena_bytes",
+             "Memory that the engine's arenas took for the model's weights and runs. They keep for "
+             "the next runs what is not in use.",
+             MetricType::Gauge);
+  MetricFamily in_use =
+      Family("tactus_engine_arena_in_use_bytes",
+             "The part of tactus_engine_arena_bytes that weights, runs and answers use now.",
+             MetricType::Gauge);
+  for (const ArenaUse& use : reading.arenas) {
+    Add(arena, ModelLabels(use.model, use.version), static_cast<double>(use.bytes));
+    Add(in_use, ModelLabels(use.model, use.version), static_cast<double>(use.in_use_bytes));
+  }
+  return {std::move(journal),  std::move(lag),   std::move(starts),
+          std::move(resident), std::move(arena), std::move(in_use)};
 }
 
 std::vector<MetricFamily> AutoscaleFamilies(const RuntimeReading& reading) {
@@ -187,10 +208,13 @@ std::vector<MetricFamily> ProcessFamilies() {
                               MetricType::Gauge));
     Add(families.back(), {}, static_cast<double>(resident) * sysconf(_SC_PAGESIZE));
   }
-  families.push_back(Family("tactus_heap_in_use_bytes",
-                            "Bytes that the allocator has given out. It keeps freed memory for the "
-                            "next request, so more is resident.",
-                            MetricType::Gauge));
+  families.push_back(
+      Family("tactus_heap_in_use_bytes",
+             "Bytes that the allocator has given out: the server's own, models, "
+             "tactus_pending_bytes and tactus_engine_arena_bytes, whose part that is "
+             "not in use is no leak. Freed memory is kept for the next request, so "
+             "more is resident.",
+             MetricType::Gauge));
   Add(families.back(), {}, static_cast<double>(RecentHeap().in_use));
   rusage usage{};
   if (getrusage(RUSAGE_SELF, &usage) == 0) {

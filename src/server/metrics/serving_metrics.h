@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "core/engine.h"
 #include "planners/autoscale/lane_adviser.h"
 #include "service/inference_service.h"
 #include "service/observer.h"
@@ -48,8 +49,10 @@ struct ProcessReading {
 };
 
 struct RuntimeReading {
-  std::size_t pending = 0;  // rows that wait or run
-  std::size_t calls = 0;    // calls accepted and not yet answered
+  std::size_t pending = 0;       // rows that wait or run
+  std::size_t calls = 0;         // calls accepted and not yet answered
+  std::size_t input_bytes = 0;   // of these calls
+  std::size_t answer_bytes = 0;  // of batches, that are not all on their way to clients yet
   Duration uptime{};
   std::vector<LaneLoad> lanes;
   std::vector<ModelState> models;
@@ -61,6 +64,7 @@ struct RuntimeReading {
   std::vector<RemoteStep> remote;         // of pipelines whose steps run on other nodes
   std::optional<bool> journal_whole;      // where it keeps one
   std::vector<ProcessReading> processes;  // where engines have some of their own
+  std::vector<ArenaUse> arenas;           // of engines in this process
   std::optional<Duration> http_lag;       // the longest of late that a loop of HTTP was late
 };
 

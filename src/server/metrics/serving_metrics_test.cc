@@ -195,6 +195,9 @@ RuntimeReading Reading() {
   s.success = {9, 9'000'000};
   s.latency_ratios = {1, 1.25};
   reading.statistics = {s};
+  reading.input_bytes = 100;
+  reading.answer_bytes = 200;
+  reading.arenas = {{"m", 2, 4000, 3000}};
   return reading;
 }
 
@@ -204,6 +207,10 @@ TEST(ServingMetrics, GaugesAreReadAtEachScrapeUntilTheRuntimeIsGone) {
   metrics.Watch([&] { return reading; });
   std::string text = metrics.Text();
   EXPECT_EQ(Value(text, "tactus_pending_requests"), 7);
+  EXPECT_EQ(Value(text, R"(tactus_pending_bytes{tensors="inputs"})"), 100);
+  EXPECT_EQ(Value(text, R"(tactus_pending_bytes{tensors="answers"})"), 200);
+  EXPECT_EQ(Value(text, R"(tactus_engine_arena_bytes{model="m",version="2"})"), 4000);
+  EXPECT_EQ(Value(text, R"(tactus_engine_arena_in_use_bytes{model="m",version="2"})"), 3000);
   EXPECT_EQ(Value(text, R"(tactus_lane_busy_ratio{lane="0"})"), 0.5);
   EXPECT_EQ(Value(text, R"(tactus_lane_batches_total{lane="1"})"), 10);
   EXPECT_EQ(Value(text, R"(tactus_model_ready{model="m",version="2"})"), 1);
