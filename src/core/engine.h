@@ -84,6 +84,8 @@ struct BatchOutput {
   };
   std::vector<Tensor> tensors;    // in the order of ModelSpec::outputs
   std::shared_ptr<void> storage;  // what `data` points into
+  // JPEGs among the inputs that lacked the bytes that end them, and were decoded all the same.
+  std::uint32_t cut_jpegs = 0;
 };
 
 // The times of a batch on a device other than the processor, by the device's own clock. Waiting
