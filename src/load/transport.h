@@ -99,7 +99,8 @@ struct Endpoint {
 // "127.0.0.1:8000", "http://localhost:8000/", "grpc://[::1]:8001".
 Expected<Endpoint> ParseUrl(std::string_view url);
 
-// Our keys in a model's configuration: slo_ms, priority, exit_names ("1, 2, 3"), accuracy.
+// Our keys in a model's configuration: slo_ms, priority, exits, exit_names, accuracy. Exits that
+// nobody names are "1", "2", ...
 // False when `value` cannot be read; an unknown key is nobody's error.
 bool ApplyParameter(Model& model, std::string_view key, std::string_view value);
 
