@@ -355,13 +355,13 @@ TEST(ProfileWarnings, SpeakOfShrinkingAndNoisyLatencies) {
   EXPECT_THAT(
       Warnings(*profile),
       ElementsAre(AllOf(
-          HasSubstr("m: of 4 latencies 2 fall as batches grow or exits deepen: batch 2 of exit "
-                    "early takes 0.500 ms, less than batch 1 (1.050 ms); 1 are noisy"),
+          HasSubstr("m: 2 of 4 latencies fall as batches grow or exits deepen: batch 2 of exit "
+                    "early takes 0.500 ms, less than batch 1 (1.050 ms); 1 of 4 are noisy"),
           HasSubstr("batch 1 of exit early varies by 40 %; measure again while nothing else"))));
   profile->models[0].exits[0].cells[1].p50_ms = 3;
   profile->models[0].exits[0].cells[0].cv = 0;
   EXPECT_THAT(Warnings(*profile),
-              ElementsAre(AllOf(HasSubstr("1 fall"), HasSubstr("the exit before"),
+              ElementsAre(AllOf(HasSubstr("1 of 4 latencies fall"), HasSubstr("the exit before"),
                                 Not(HasSubstr("noisy")))));
 }
 

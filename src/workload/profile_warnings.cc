@@ -82,14 +82,14 @@ std::optional<std::string> Warning(const ProfiledModel& model) {
   if (falling.count + noisy.count == 0) return std::nullopt;
   std::size_t cells = 0;
   for (const ProfiledExit& exit : model.exits) cells += exit.cells.size();
-  std::string text = fmt::format("{}: of {} latencies ", model.name, cells);
+  std::string text = model.name + ": ";
   if (falling.count > 0) {
-    text +=
-        fmt::format("{} fall as batches grow or exits deepen: {}", falling.count, falling.where);
+    text += fmt::format("{} of {} latencies fall as batches grow or exits deepen: {}",
+                        falling.count, cells, falling.where);
   }
   if (noisy.count > 0) {
-    text +=
-        fmt::format("{}{} are noisy: {}", falling.count > 0 ? "; " : "", noisy.count, noisy.where);
+    text += fmt::format("{}{} of {} are noisy: {}", falling.count > 0 ? "; " : "", noisy.count,
+                        cells, noisy.where);
   }
   return text + "; measure again while nothing else runs, or with more --repetitions and --budget";
 }
