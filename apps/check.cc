@@ -97,6 +97,7 @@ int RunCheckModels(const ServeOptions& options) {
   if (!found) return ReportBadInput(found.error());
   for (const std::string& line : found->doubts) fmt::print("doubtful: {}\n", line);
   for (const std::string& line : found->refused) fmt::print("refused: {}\n", line);
+  for (const std::string& line : found->notes) fmt::print("note: {}\n", line);
   return Conclude(!found->doubts.empty() || !found->refused.empty());
 }
 #endif
@@ -111,7 +112,8 @@ void AddCheck(CLI::App& app, CommandContext& context) {
       "`check SCENARIO` takes --set and no other option. `check --models` takes the options of "
       "`tactus serve` and judges what a server started with them would serve; it opens the graphs, "
       "listens on no port and writes no file.\n"
-      "Exit code: 0 no warning, 1 warnings, 2 it would not start.");
+      "Exit code: 0 no warning (a note, as of a model without a profile, is none), 1 warnings, 2 "
+      "it would not start.");
   CLI::Option* scenario =
       command->add_option("scenario", options->scenario, "Scenario file (TOML)")->check(ReadFile());
   command

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -47,16 +48,21 @@ class ServingCheck {
   // What the model's batches take; an error where it would be refused; nothing where it is not
   // profiled and would be measured.
   Expected<std::optional<ProfileTable::ModelRows>> RowsFor(const ModelSpec& spec);
-  // Loads the model's graph where an engine of this process can, and tries it as a server would:
-  // the spec as it would serve, and the line of which sizes it would be measured with. Nothing: it
-  // is refused.
-  std::optional<std::string> TryGraph(ModelSpec& spec);
+  // Of a platform whose models this process can load on its processor; null: of none such.
+  Engine* EngineOf(const std::string& platform);
+  // Loads the model where an engine of this process can, and tries it as a server would: the spec
+  // as it would serve, and the line of which sizes it would be measured with. Nothing: it is
+  // refused.
+  std::optional<std::string> TryModel(ModelSpec& spec);
   void CheckService(const ModelSpec& spec, ProfileTable::ModelRows rows);
   void Doubt(std::string line) { found_.doubts.push_back(std::move(line)); }
+  void Note(std::string line) { found_.notes.push_back(std::move(line)); }
 
   const ServeOptions o_;
   std::unique_ptr<Policy> policy_;
-  std::unique_ptr<Engine> graphs_;  // runs ONNX graphs; null: none here does
+  std::map<std::string, std::unique_ptr<Engine>> engines_;  // by platform; null: none here
+  // What was tried, by name and version, as it would serve: what ensembles' steps are.
+  std::map<std::pair<std::string, std::int64_t>, ModelSpec> tried_;
   std::optional<ProfileFile> profile_;
   std::vector<ShareProfile> shares_;  // where a plan splits the device
   ServingDoubts found_;
@@ -66,13 +72,24 @@ Expected<ServingDoubts> ServingCheck::Run() {
   if (Status read = ReadInputs(); !read) return std::unexpected(std::move(read.error()));
   const auto models = o_.folders->List();
   if (!models) return std::unexpected(models.error());
-  if (models->empty()) {
+  const std::vector<std::string> overlooked = o_.folders->Overlooked();
+  if (models->empty() && overlooked.empty()) {
     Doubt(fmt::format("{} has no model; each has a folder of its own, such as {}",
                       o_.folders->Text(),
                       (std::filesystem::path(o_.models.front()) / "NAME/1/model.onnx").string()));
   }
-  for (const std::string& folder : o_.folders->Overlooked()) Doubt(folder);
-  for (const std::string& model : *models) CheckModel(model);
+  for (const std::string& folder : overlooked) Doubt(folder);
+  std::vector<std::filesystem::path> ensembles;
+  for (const std::string& model : *models) {
+    if (Status fine = o_.folders->Check(model); !fine) {
+      found_.refused.push_back(fine.error().message);
+    } else if (HoldsEnsemble(o_.folders->Of(model), "")) {
+      ensembles.push_back(o_.folders->Of(model));
+    } else {
+      CheckModel(model);
+    }
+  }
+  for (const std::filesystem::path& folder : ensembles) CheckEnsemble(folder);
   return std::move(found_);
 }
 
@@ -95,26 +112,13 @@ Status ServingCheck::ReadInputs() {
     shares_ = *std::move(shares);
     if (auto doubt = SharesDoubt(shares_)) Doubt(*std::move(doubt));
   }
-  if (!OnDevices(o_) && (o_.engine.empty() || o_.engine == "onnxruntime")) {
-    auto graphs =
-        MakeEngine("onnxruntime", {.emulated = {}, .onnxruntime_library = o_.onnxruntime});
-    if (graphs) {
-      graphs_ = *std::move(graphs);
-    } else {
-      Doubt("graphs are not opened here: " + graphs.error().message);
-    }
-  }
   const auto cores = static_cast<int>(AllowedCores().size());
   if (auto doubt = CoresDoubt(o_, cores)) Doubt(*std::move(doubt));
   return {};
 }
 
 void ServingCheck::CheckModel(const std::string& name) {
-  if (Status fine = o_.folders->Check(name); !fine) {
-    return found_.refused.push_back(fine.error().message);
-  }
   const std::filesystem::path folder = o_.folders->Of(name);
-  if (HoldsEnsemble(folder, "")) return CheckEnsemble(folder);
   const auto versions = ListVersions(folder, "");
   if (!versions) return found_.refused.push_back(versions.error().message);
   for (const std::int64_t version : *versions) {
@@ -123,19 +127,20 @@ void ServingCheck::CheckModel(const std::string& name) {
       found_.refused.push_back(spec.error().message);
       continue;
     }
-    const auto sizes = TryGraph(*spec);
+    const auto sizes = TryModel(*spec);
     if (!sizes) continue;
+    tried_[{name, version}] = *spec;
     auto rows = RowsFor(*spec);
     if (!rows) {
       found_.refused.push_back(rows.error().message);
     } else if (*rows) {
       CheckService(*spec, **std::move(rows));
     } else {
-      Doubt(
+      Note(
           fmt::format("model '{}' has no profile: it would be measured quickly as it is "
                       "loaded; `tactus profile` measures it properly",
                       spec->name));
-      if (!sizes->empty()) Doubt(*sizes);
+      if (!sizes->empty()) Note(*sizes);
     }
   }
 }
@@ -178,13 +183,15 @@ Expected<std::optional<ModelSpec>> ServingCheck::ModelOf(const StageDeclaration&
     if (found == read->end()) return std::nullopt;
     return found->model;
   }
-  auto spec = ReadModelSpec(of_step, version, "", {PlatformsOf(o_), nullptr});
-  if (!spec) return wrong(fmt::format("model '{}' is refused, see there", step.model));
-  if (spec->inputs.empty() || spec->outputs.empty()) return std::nullopt;
-  return *std::move(spec);
+  const auto tried = tried_.find({step.model, version});
+  if (tried == tried_.end()) {
+    return wrong(fmt::format("model '{}' is refused, see there", step.model));
+  }
+  // Where this process did not load it, its file may say more.
+  if (tried->second.inputs.empty() || tried->second.outputs.empty()) return std::nullopt;
+  return tried->second;
 }
 
-// What shows without its models' files: those are opened as a server starts.
 void ServingCheck::CheckEnsemble(const std::filesystem::path& folder) {
   const auto ensembles = ReadEnsemble(folder, "", &found_.doubts);
   if (!ensembles) return found_.refused.push_back(ensembles.error().message);
@@ -230,15 +237,32 @@ Expected<std::optional<ProfileTable::ModelRows>> ServingCheck::RowsFor(const Mod
   return rows;
 }
 
-std::optional<std::string> ServingCheck::TryGraph(ModelSpec& spec) {
-  if (graphs_ == nullptr || spec.platform != "onnxruntime_onnx") return "";
+Engine* ServingCheck::EngineOf(const std::string& platform) {
+  const auto [entry, fresh] = engines_.try_emplace(platform);
+  if (!fresh) return entry->second.get();
+  const bool graph = platform == "onnxruntime_onnx";
+  if (graph && (OnDevices(o_) || (!o_.engine.empty() && o_.engine != "onnxruntime")))
+    return nullptr;
+  if (!graph && platform != kHostPlatform) return nullptr;
+  auto engine = MakeEngine(platform, {.emulated = {}, .onnxruntime_library = o_.onnxruntime});
+  if (engine) {
+    entry->second = *std::move(engine);
+  } else {
+    Doubt("graphs are not opened here: " + engine.error().message);
+  }
+  return entry->second.get();
+}
+
+std::optional<std::string> ServingCheck::TryModel(ModelSpec& spec) {
+  Engine* const engine = EngineOf(spec.platform);
+  if (engine == nullptr) return "";
   const LaneSpec lane{.placement = CpuPlacement{.threads = o_.threads}};
-  auto tried = LoadTried(spec, *graphs_, {&lane, 1}, BatchId{0});
+  auto tried = LoadTried(spec, *engine, {&lane, 1}, BatchId{0});
   if (!tried) {
     found_.refused.push_back(std::move(tried.error().message));
     return std::nullopt;
   }
-  graphs_->Unload(tried->handles[0]);
+  engine->Unload(tried->handles[0]);
   for (std::string& line : tried->said) Doubt(std::move(line));
   spec = std::move(tried->spec);
   return std::move(tried->sizes);

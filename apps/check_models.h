@@ -11,6 +11,7 @@ namespace tactus {
 
 struct ServingDoubts {
   std::vector<std::string> doubts;   // a line each
+  std::vector<std::string> notes;    // what is nobody's mistake: a line each
   std::vector<std::string> refused;  // models that would not serve, and why
 };
 

@@ -147,7 +147,10 @@ std::string BatchText(const ModelSpec& spec, int pays) {
         "# Rows that may run together; 0: none. Unlike rows gave together what each gives alone.\n";
   }
   if (pays > spec.max_batch) {
-    text += fmt::format("# Measured briefly, a row gets cheaper up to {} in a batch.\n", pays);
+    text += fmt::format(
+        "# Measured briefly, a row gets cheaper by a tenth with each doubling up to {0}:\n"
+        "# max_batch_size: {0}\n",
+        pays);
   }
   return text + fmt::format("max_batch_size: {}\n", spec.max_batch);
 }

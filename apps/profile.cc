@@ -5,6 +5,7 @@
 #include <ctime>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -100,6 +101,9 @@ Expected<std::vector<std::string>> ModelNames(const ProfileCommand& command) {
     return HoldsEnsemble(fs::path(command.models) / name, "");
   });
   if (names->empty()) {
+    if (std::string why = WhyNoRepository(command.models); !why.empty()) {
+      return NotFound(std::move(why));
+    }
     return NotFound(fmt::format("{}: no folder in it has a config.pbtxt or a version (1, 2, ...)",
                                 command.models));
   }
@@ -181,10 +185,13 @@ Expected<bool> Measure(const ProfileCommand& command, const Machine& machine, Pr
   return false;
 }
 
-int Finish(const ProfileFile& profile, const ProfileCommand& command) {
+// `told`: of these models somebody has said already how noisy they were.
+int Finish(const ProfileFile& profile, const ProfileCommand& command,
+           const std::set<std::string>& told = {}) {
   fmt::print("{}", ToTable(profile));
-  for (const std::string& warning : Warnings(profile)) {
-    PrintWarning(warning);
+  for (const ProfiledModel& model : profile.models) {
+    const auto warning = told.contains(model.name) ? std::nullopt : Warning(model);
+    if (warning) PrintWarning(*warning);
   }
   const Status saved = SaveProfile(profile, command.out);
   if (!saved) return ReportBadInput(saved.error());
@@ -203,13 +210,21 @@ int Import(const ProfileCommand& command) {
 }
 
 // As fractions of what the processor can do, which is measured before and after: it may be busy.
-void AddUses(const MachinePeaks& before, Profiler& profiler, std::vector<ProfiledModel>& models) {
+// The models of which it was said how much their latencies moved.
+std::set<std::string> AddUses(const MachinePeaks& before, Profiler& profiler,
+                              std::vector<ProfiledModel>& models) {
   const MachinePeaks after = MeasurePeaks({});
   std::vector<std::string> warnings = profiler.AddUses(Best(before, after), models);
   for (std::string& line : Disagreements(before, after)) warnings.push_back(std::move(line));
   for (const std::string& warning : warnings) {
     PrintWarning(warning);
   }
+  std::set<std::string> told;
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    const bool has_uses = !models[m].resources_source.empty();
+    if (has_uses && profiler.UncertaintyOf(m)) told.insert(models[m].name);
+  }
+  return told;
 }
 
 // Of a device: what it counts of itself, and an estimate of the rest where the models are graphs,
@@ -278,12 +293,13 @@ int MeasureModels(const ProfileCommand& command) {
     ++failed;
   }
   profile.models = profiler.Result();
+  std::set<std::string> told;
   if (on_cpu) {
-    AddUses(before, profiler, profile.models);
+    told = AddUses(before, profiler, profile.models);
   } else {
     AddDeviceUses(command, profiler, profile.models);
   }
-  const int code = Finish(profile, command);
+  const int code = Finish(profile, command, told);
   if (code != 0) return code;
   std::error_code ignored;
   fs::remove(command.out + ".part", ignored);

@@ -85,6 +85,8 @@ struct BatchOutput {
   };
   std::vector<Tensor> tensors;    // in the order of ModelSpec::outputs
   std::shared_ptr<void> storage;  // what `data` points into
+  // JPEGs among the inputs that lacked the bytes that end them, and were decoded all the same.
+  std::uint32_t cut_jpegs = 0;
   // Where whoever submitted the batch counts the bytes that are held; no engine sets it.
   mutable HeldBytes held;
 

@@ -107,13 +107,13 @@ std::string Ledger::first_error() const {
 }
 
 std::uint16_t Ledger::ExitIndex(Model& model, std::string_view name) {
-  if (name.empty()) name = "final";
+  // A server that names no exits still ran the whole of what is configured.
+  if (name.empty() && !model.exits.empty()) {
+    return static_cast<std::uint16_t>(model.exits.size() - 1);
+  }
+  if (name.empty()) name = "1";
   for (std::size_t i = 0; i < model.exits.size(); ++i) {
     if (model.exits[i].name == name) return static_cast<std::uint16_t>(i);
-  }
-  // A server that names no exits still ran the whole of what is configured.
-  if (name == "final" && !model.exits.empty()) {
-    return static_cast<std::uint16_t>(model.exits.size() - 1);
   }
   model.exits.push_back({std::string(name), 0});
   return static_cast<std::uint16_t>(model.exits.size() - 1);

@@ -117,7 +117,8 @@ Expected<TargetServer> TargetOf(const TransportOptions& options);
 // What helps where the server knows not who asks (401), or knows and does not allow it (403).
 std::string AccessRemedy(const TransportOptions& options, bool knows_not);
 
-// Our keys in a model's configuration: slo_ms, priority, exit_names ("1, 2, 3"), accuracy.
+// Our keys in a model's configuration: slo_ms, priority, exits, exit_names, accuracy. Exits that
+// nobody names are "1", "2", ...
 // False when `value` cannot be read; an unknown key is nobody's error.
 bool ApplyParameter(Model& model, std::string_view key, std::string_view value);
 

@@ -142,4 +142,35 @@ ProfileCell Condense(std::vector<Duration> samples) {
   return cell;
 }
 
+void LetRise(std::vector<ProfileCell>& cells) {
+  struct Level {
+    double sum;
+    std::size_t count;
+    double mean() const { return sum / static_cast<double>(count); }
+  };
+  using Number = double& (*)(ProfileCell&);
+  for (const Number number :
+       std::initializer_list<Number>{[](ProfileCell& cell) -> double& { return cell.mean_ms; },
+                                     [](ProfileCell& cell) -> double& { return cell.min_ms; },
+                                     [](ProfileCell& cell) -> double& { return cell.p50_ms; },
+                                     [](ProfileCell& cell) -> double& { return cell.p95_ms; },
+                                     [](ProfileCell& cell) -> double& { return cell.p99_ms; },
+                                     [](ProfileCell& cell) -> double& { return cell.max_ms; }}) {
+    std::vector<Level> levels;
+    for (ProfileCell& cell : cells) {
+      Level last{number(cell), 1};
+      while (!levels.empty() && levels.back().mean() > last.mean()) {
+        last.sum += levels.back().sum;
+        last.count += levels.back().count;
+        levels.pop_back();
+      }
+      levels.push_back(last);
+    }
+    std::size_t at = 0;
+    for (const Level& level : levels) {
+      for (std::size_t i = 0; i < level.count; ++i) number(cells[at++]) = level.mean();
+    }
+  }
+}
+
 }  // namespace tactus

@@ -45,4 +45,9 @@ double MedianDrift(std::span<const Duration> runs);
 // Mean, quantiles by nearest rank, and the coefficient of variation; `samples` must not be empty.
 ProfileCell Condense(std::vector<Duration> samples);
 
+// Lets each quantile and the mean rise with the batch, by the least change in squares: neighbours
+// that fall share their mean. What is left of noise would have policies prefer a batch size for
+// nothing. The spread stays as it was measured.
+void LetRise(std::vector<ProfileCell>& cells);
+
 }  // namespace tactus

@@ -252,7 +252,10 @@ std::vector<ProfiledModel> Profiler::Result() const {
                                       mean(cell.on_device.download)};
   }
   for (ProfiledModel& model : models) {
-    for (ProfiledExit& exit : model.exits) Fit(exit);
+    for (ProfiledExit& exit : model.exits) {
+      LetRise(exit.cells);
+      Fit(exit);
+    }
   }
   return models;
 }

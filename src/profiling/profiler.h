@@ -83,6 +83,8 @@ class Profiler {
   // left without such figures. And one for each model whose figures may be off by more than
   // kMostUncertainty, since its latencies moved by as much while they were measured.
   std::vector<std::string> AddUses(const MachinePeaks& peaks, std::vector<ProfiledModel>& models);
+  // That line of the model at `subject` of Result; nothing where its latencies held still.
+  std::optional<std::string> UncertaintyOf(std::size_t subject) const;
   // The same of a device (the engine is a DeviceMeter), which runs batches anew for it: what the
   // device counts of itself, and of what it does not count an estimate, from what `examiner` says
   // that the kernels of the same models do; null: nobody says it. Nothing else may run on the
@@ -119,7 +121,6 @@ class Profiler {
   Status TakeTurn(Cell& cell);
   void LeaveOut(const std::vector<bool>& fails);
   Status WarmUp();
-  std::optional<std::string> UncertaintyOf(std::size_t subject) const;
   // By what `examiner` says of the subject, which it has loaded as `handle`.
   Status AddUse(std::size_t subject, Engine& examiner, ModelHandle handle, int exit,
                 const MachinePeaks& peaks, ProfiledExit& profiled);

@@ -302,6 +302,25 @@ TEST(Condense, GivesTheDistributionOfTheRuns) {
   EXPECT_NEAR(cell.cv, 28.866 / 50.5, 1e-4);
 }
 
+TEST(LetRise, MakesNeighboursThatFallTheirMeanAndLeavesTheOthers) {
+  std::vector<ProfileCell> cells(6);
+  const double p50[] = {1, 3, 2, 4, 3.5, 1.5};
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    cells[i].p50_ms = p50[i];
+    cells[i].p95_ms = 10 + static_cast<double>(i);
+    cells[i].cv = 0.1 * static_cast<double>(i);
+  }
+  LetRise(cells);
+  const double risen[] = {1, 2.5, 2.5, 3, 3, 3};
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    EXPECT_DOUBLE_EQ(cells[i].p50_ms, risen[i]) << "batch " << i + 1;
+    EXPECT_DOUBLE_EQ(cells[i].p95_ms, 10 + static_cast<double>(i)) << "batch " << i + 1;
+    EXPECT_DOUBLE_EQ(cells[i].cv, 0.1 * static_cast<double>(i)) << "batch " << i + 1;
+  }
+  std::vector<ProfileCell> none;
+  LetRise(none);
+}
+
 TEST(SampleRow, TakesOpenDimensionsFromTheConfiguration) {
   ModelSpec spec{.name = "det", .max_batch = 4};
   spec.inputs = {{"x", DataType::kFp32, {-1, 3, -1, -1}}, {"names", DataType::kBytes, {-1, 2}}};

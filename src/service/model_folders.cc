@@ -161,6 +161,27 @@ Expected<std::vector<std::string>> ListModels(const fs::path& repository) {
   return names;
 }
 
+std::string WhyNoRepository(const fs::path& folder) {
+  const auto models = ListModels(folder);
+  if (!models || !models->empty()) return "";
+  fs::path whole = fs::absolute(folder).lexically_normal();
+  if (whole.filename().empty()) whole = whole.parent_path();
+  const bool version = VersionNumber(whole.filename().string()) && HoldsGraph(whole);
+  if (!version && !HoldsModel(whole)) {
+    if (!HoldsGraph(whole)) return "";
+    return fmt::format(
+        "{}: holds a graph, and a repository holds a folder for each model: put the graph at "
+        "{} there",
+        folder.string(), (folder / "NAME/1/model.onnx").string());
+  }
+  const fs::path model = version ? whole.parent_path() : whole;
+  return fmt::format(
+      "{}: is the folder of {} '{}', and a repository holds such folders: give its "
+      "parent, --models {}",
+      folder.string(), version ? "a version of model" : "model", model.filename().string(),
+      model.parent_path().string());
+}
+
 ModelFolders::ModelFolders(std::vector<fs::path> repositories)
     : repositories_(std::move(repositories)) {}
 
@@ -213,6 +234,10 @@ Expected<std::vector<std::string>> ModelFolders::List() const {
 std::vector<std::string> ModelFolders::Overlooked() const {
   std::vector<std::string> doubts;
   for (const fs::path& each : repositories_) {
+    if (std::string why = WhyNoRepository(each); !why.empty()) {
+      doubts.push_back(std::move(why));
+      continue;  // what it holds is a model's
+    }
     std::error_code failed;
     for (fs::directory_iterator it(each, failed), end; !failed && it != end; it.increment(failed)) {
       const fs::path& folder = it->path();

@@ -25,6 +25,10 @@ std::optional<std::int64_t> VersionNumber(const std::string& name);
 // The folders of models in one repository, by name, ascending. NotFound where it cannot be read.
 Expected<std::vector<std::string>> ListModels(const std::filesystem::path& repository);
 
+// Where somebody named a model's own folder as a repository, or one of a version or of bare graphs:
+// a line that says so and what to name instead. Empty: it is no such folder.
+std::string WhyNoRepository(const std::filesystem::path& folder);
+
 // Thread-safe.
 class ModelFolders {
  public:
@@ -40,7 +44,8 @@ class ModelFolders {
   Status Check(const std::string& model) const;
   // All models, by name, ascending. NotFound where a repository cannot be read.
   Expected<std::vector<std::string>> List() const;
-  // What to say of folders that hold graphs and are no models, as where the version is missing.
+  // What to say of folders that hold graphs and are no models, as where the version is missing,
+  // and of repositories that are none (WhyNoRepository).
   std::vector<std::string> Overlooked() const;
   // The repositories for people: "a, b".
   std::string Text() const;

@@ -33,6 +33,7 @@ struct BatchRecord {
   // it did not, or the batch had no neighbour.
   double predicted_slowdown = 0;
   double measured_slowdown = 0;
+  std::uint32_t cut_jpegs = 0;  // BatchOutput::cut_jpegs
 
   Duration predicted() const { return expected_end - decided; }
   Duration actual() const { return ended - started; }

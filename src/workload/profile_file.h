@@ -130,8 +130,10 @@ Expected<ProfileFile> ImportCells(const std::filesystem::path& csv);
 // column alpha_ms, then up to `max_batch`; everything else is a profile in JSON.
 Expected<ProfileFile> ReadAnyProfile(const std::filesystem::path& path, int max_batch);
 
-// What deserves a warning: latencies that shrink as batches grow or exits deepen, a noisy cell.
+// What deserves a warning: latencies that fall as batches grow or exits deepen, by more than 2 %
+// and 5 us, and noisy ones; one line for a model at most, with the worst of each and what to do.
 std::vector<std::string> Warnings(const ProfileFile& profile);
+std::optional<std::string> Warning(const ProfiledModel& model);
 // The warning for a model whose batches share a lane and whose profile does not say what they use,
 // or says that it is nothing; none where it does. Null: it has no profile.
 std::optional<std::string> UseWarning(const std::string& model, const ProfiledModel* profiled);

@@ -12,6 +12,7 @@ import http.client
 import json
 import pathlib
 import queue
+import re
 import shutil
 import subprocess
 import tempfile
@@ -230,6 +231,33 @@ class Matrix:
                               capture_output=True, text=True, timeout=TIMEOUT_S)
         if done.returncode != 0:
             self.not_inited[name] = done.stderr.strip()
+
+    def judge_false_batches(self):
+        """By graph that has no batch and is served with one declared: what was said, "refused: ..."
+        or "warned: ..."; empty where nothing was."""
+        configs = {path.name.removesuffix(".false.pbtxt"): path
+                   for path in self.graphs.with_name("graphs.inputs").glob("*.false.pbtxt")}
+
+        def fill(root):
+            for name, path in configs.items():
+                if name in self.names:
+                    shutil.copytree(self.graphs / name, root / name)
+                    shutil.copy(path, root / name / "config.pbtxt")
+        server = serving.Server("--strict-readiness", "false", "--log-level", "warning", fill=fill,
+                                start_s=START_S)
+        with contextlib.closing(server):
+            index = json.loads(server.post("/v2/repository/index", b"{}")[2])
+            log = server.errors()
+        said = {}
+        for model in index:
+            name = model["name"]
+            warning = re.search(rf"model '{name}': max_batch_size is 4, and ((answers depend on "
+                                r"what else is in the batch(: up to [0-9]|, in shape too)|not all "
+                                r"batches run: )[^\n]*)", log)
+            refused = model["state"] == "UNAVAILABLE" and "max_batch_size" in model["reason"]
+            said[name] = (f"refused: {model['reason']}" if refused else
+                          f"warned: {warning[1]}" if warning else "")
+        return said
 
     def serve(self, configuration, kind, rounds):
         """(Cell, outcome, why) of each call that one server is asked. `rounds`: how often each is

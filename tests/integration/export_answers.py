@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """export_answers.py FOLDER: writes small graphs on which servers go wrong, for the matrix of
 answers.py: FOLDER/NAME/1/model.onnx; beside it, in FOLDER.inputs, NAME.npz with the inputs of some
-calls ("CALL/INPUT"), NAME.pbtxt, a true configuration by hand, and calls.json, which names the
-calls that a server may refuse. Exit 77 where there is no onnx package."""
+calls ("CALL/INPUT"), NAME.pbtxt, a true configuration by hand, NAME.false.pbtxt, which
+declares a batch where there is none, and calls.json, which names the calls that a server may
+refuse. Exit 77 where there is no onnx package."""
 
 import json
 import pathlib
@@ -61,21 +62,29 @@ class Exporter:
         calls = calls or [made_up(random, inputs, at, limit) for at in range(len(ROWS))]
         numpy.savez(self.inputs / name, **{f"{at}/{key}": value for at, call in enumerate(calls)
                                            for key, value in call.items()})
-        lines = [f'name: "{name}"', 'platform: "onnxruntime_onnx"',
-                 f"max_batch_size: {4 if batch else 0}"]
         places = [("input", inputs), ("output", {**outputs, **(truth or {})})]
-        for what, tensors in places:
-            for key, (kind, shape) in tensors.items():
-                dims = [d if isinstance(d, int) else -1 for d in shape[1 if batch else 0:]]
-                more = " optional: true" if key in (optional or {}) else ""
-                lines.append(f'{what} {{ name: "{key}" data_type: TYPE_{CONFIG_TYPES[kind]} '
-                             f'dims: [ {", ".join(map(str, dims or [1]))} ]{more} }}')
-        (self.inputs / f"{name}.pbtxt").write_text("\n".join(lines) + "\n")
+        (self.inputs / f"{name}.pbtxt").write_text(config(name, places, batch, optional or {}))
+        ranks = [len(shape) for _, tensors in places for _, shape in tensors.values()]
+        if not batch and min(ranks) > 1:
+            (self.inputs / f"{name}.false.pbtxt").write_text(config(name, places, True, {}))
         self.may_be_refused[name] = list(range(len(calls)) if refused is True else refused)
 
     def close(self):
         (self.inputs / "calls.json").write_text(json.dumps(self.may_be_refused))
         print(f"{len(self.may_be_refused)} graphs written; onnx {onnx.__version__}")
+
+
+def config(name, places, batch, optional):
+    """A config.pbtxt; `places`: tensors by "input" and "output"."""
+    lines = [f'name: "{name}"', 'platform: "onnxruntime_onnx"',
+             f"max_batch_size: {4 if batch else 0}"]
+    for what, tensors in places:
+        for key, (kind, shape) in tensors.items():
+            dims = [d if isinstance(d, int) else -1 for d in shape[1 if batch else 0:]]
+            more = " optional: true" if key in optional else ""
+            lines.append(f'{what} {{ name: "{key}" data_type: TYPE_{CONFIG_TYPES[kind]} '
+                         f'dims: [ {", ".join(map(str, dims or [1]))} ]{more} }}')
+    return "\n".join(lines) + "\n"
 
 
 def made_up(random, inputs, at, limit):

@@ -38,6 +38,13 @@ class AnswersTest(unittest.TestCase):
     def test_with_a_declared_batch(self):
         self.assert_right("declared", "isolate")
 
+    def test_a_batch_that_is_declared_and_false_is_refused_or_warned_of(self):
+        said = self.matrix.judge_false_batches()
+        self.assertEqual([name for name, line in said.items() if not line], [])
+        kinds = {line.split(":")[0] for line in said.values()}
+        self.assertEqual(kinds, {"refused", "warned"})
+        self.assertGreater(len(said), 15)
+
     def test_a_difference_is_found(self):
         call = self.matrix.calls["dense"][2]
         self.assertIsNone(answers.difference(call.wanted, call.wanted))

@@ -5,6 +5,7 @@ journal of the last run, which the next start keeps."""
 import contextlib
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -85,7 +86,11 @@ class InitTest(unittest.TestCase):
             self.assertIn("(an example; without it the server's\n# --default-slo-ms counts)", text)
             again = init(graph)
             self.assertEqual((again.returncode, "--force" in again.stderr), (2, True), again.stderr)
-            self.assertEqual(init(graph, "--out", "-").stdout, text)
+            printed = init(graph, "--out", "-").stdout
+            # Which larger batch is proposed depends on how busy the machine is.
+            proposal = (r"# Measured briefly, a row gets cheaper by a tenth with each doubling up "
+                        r"to (8|16|32):\n# max_batch_size: \1\n")
+            self.assertEqual(*(re.sub(proposal, "", each) for each in (printed, text)))
 
             server = serving.Server(fill=lambda at: shutil.copytree(root / "bare", at / "bare"))
             with contextlib.closing(server):

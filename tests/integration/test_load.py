@@ -2,11 +2,12 @@
 
 import json
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
 
-from serving import TACTUS, WAIT_S, ServedTest
+from serving import SOURCE, TACTUS, WAIT_S, Server, ServedTest
 
 # Two exits of 10 and 30 ms in any batch. At 50 requests a second the first takes half of a lane's
 # time and the other half makes half of the requests leave at the second: (0.5 + 0.9) / 2.
@@ -68,6 +69,58 @@ class LoadTest(ServedTest):
         text, run = self.short()
         self.assertIsNone(run["accuracy_limit"])
         self.assertNotIn("limit", text)
+
+
+class UnnamedExitsTest(ServedTest):
+    """A model that names none of its exits: they are 1, 2, ... wherever they are told of."""
+
+    @classmethod
+    def setUpClass(cls):
+        def fill(root):
+            shutil.copytree(SOURCE / "models" / "ee_s", root / "ee_s")
+            config = root / "ee_s" / "config.pbtxt"
+            lines = config.read_text().replace('string_value: "50"', 'string_value: "60000"')
+            config.write_text("\n".join(line for line in lines.splitlines()
+                                        if "exit_names" not in line))
+        cls.server = Server(fill=fill)
+        cls.names = ["1", "2", "3", "4"]
+
+    def test_the_configuration_names_them(self):
+        config = json.loads(self.server.get("/v2/models/ee_s/config"))
+        self.assertEqual(config["parameters"]["exit_names"]["string_value"], "1, 2, 3, 4")
+
+    def test_an_answer_names_its_exit(self):
+        body = {"inputs": [{"name": "input", "shape": [1, 1, 28, 28], "datatype": "FP32",
+                            "data": [0] * 784}]}
+        status, _, answer = self.server.post("/v2/models/ee_s/infer", json.dumps(body).encode())
+        self.assertEqual(status, 200, answer)
+        self.assertIn(json.loads(answer)["parameters"]["tactus_exit"], self.names)
+
+    def test_the_report_of_a_load_has_each_with_its_share(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for protocol, url in (("http", self.server.http), ("grpc", self.server.grpc)):
+                file = pathlib.Path(folder) / "report.json"
+                done = subprocess.run(
+                    [TACTUS, "load", "--protocol", protocol, "--url", url, "--json", file,
+                     "--models", "ee_s", "--rate", "50", "--duration", "0.5", "--random"],
+                    capture_output=True, text=True, timeout=WAIT_S)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                run = json.loads(file.read_text())["runs"][0]
+                for part in (run, *run["models"]):
+                    self.assertEqual(list(part["exits"]), self.names)
+                    self.assertAlmostEqual(sum(part["exits"].values()), 1)
+                self.assertGreater(run["accuracy"], 0.5)
+
+    def test_a_profile_names_them(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder) / "profile.json"
+            done = subprocess.run(
+                [TACTUS, "profile", "--models", self.server.repository, "--out", out, "--quick",
+                 "--repetitions", "1", "--max-batch", "1"],
+                capture_output=True, text=True, timeout=4 * WAIT_S)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            model = json.loads(out.read_text())["models"][0]
+            self.assertEqual([each["name"] for each in model["exits"]], self.names)
 
 
 if __name__ == "__main__":

@@ -116,6 +116,16 @@ class OperatorsTest(ServedTest):
                     self.call("street_image", jpeg=body)
         self.assertEqual(self.call("street_image", jpeg=whole)["frame"].shape, (4,))
 
+    def test_a_picture_that_lacks_its_end_is_decoded_and_counted(self):
+        whole = self.jpeg("street1.jpg")
+        self.assertEqual(whole[-2:].tolist(), [0xff, 0xd9])
+        wanted = self.call("street_image", jpeg=whole)
+        before = self.server.metric("tactus_cut_jpegs_total", model="street_image")
+        got = self.call("street_image", jpeg=whole[:-2])
+        self.assertEqual({name: values.tolist() for name, values in got.items()},
+                         {name: values.tolist() for name, values in wanted.items()})
+        self.server.await_metric(before + 1, "tactus_cut_jpegs_total", model="street_image")
+
     def test_no_detection_is_an_answer_with_no_rows(self):
         maps = {f"map{s}": numpy.full((1, 124, 416 // s, 416 // s), -9, numpy.float32)
                 for s in (8, 16, 32)}

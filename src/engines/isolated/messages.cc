@@ -332,6 +332,7 @@ void Put(ByteWriter& to, const RunAnswer& answer) {
   PutDuration(to, answer.infer);
   PutDuration(to, answer.scatter);
   to.Put(answer.misshapen);
+  to.Put(answer.cut_jpegs);
   to.Put(static_cast<std::uint32_t>(answer.tensors.size()));
   for (const RunAnswer::Tensor& tensor : answer.tensors) {
     PutShape(to, tensor.shape);
@@ -350,6 +351,7 @@ Expected<RunAnswer> ReadRunAnswer(std::span<const std::byte> bytes) {
   answer.infer = TakeDuration(from);
   answer.scatter = TakeDuration(from);
   answer.misshapen = from.TakeBool();
+  answer.cut_jpegs = from.Take<std::uint32_t>();
   answer.tensors.resize(from.TakeCount(24));
   for (RunAnswer::Tensor& tensor : answer.tensors) {
     tensor.shape = TakeShape(from);
@@ -371,6 +373,7 @@ Expected<std::shared_ptr<const BatchOutput>> MakeOutput(const RunAnswer& answer,
   kept->memory = std::move(storage);
   kept->strings.resize(answer.tensors.size());
   auto output = std::make_shared<BatchOutput>();
+  output->cut_jpegs = answer.cut_jpegs;
   for (std::size_t i = 0; i < answer.tensors.size(); ++i) {
     const RunAnswer::Tensor& from = answer.tensors[i];
     if (Status good = CheckShape(from.shape, asked); !good) return std::unexpected(good.error());

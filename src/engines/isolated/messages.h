@@ -103,6 +103,7 @@ struct RunAnswer {
   std::vector<Tensor> tensors;
   Duration gather{}, infer{}, scatter{};
   bool misshapen = false;
+  std::uint32_t cut_jpegs = 0;
 };
 void Put(ByteWriter& to, const RunAnswer& answer);
 Expected<RunAnswer> ReadRunAnswer(std::span<const std::byte> bytes);

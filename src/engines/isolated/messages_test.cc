@@ -27,6 +27,7 @@ RunAnswer GoodAnswer(std::vector<std::byte>& memory) {
   std::memcpy(memory.data() + 64, text, 12);
   RunAnswer answer;
   answer.infer = Millis(3);
+  answer.cut_jpegs = 2;
   answer.tensors = {{{2, 2}, 0, 16, {}}, {{2, 1}, 64, 12, {5, 7}}};
   return answer;
 }
@@ -47,6 +48,7 @@ TEST(Messages, AnAnswersTensorsAreWhereItSays) {
   const auto output = Take(answer, memory);
   ASSERT_TRUE(output) << output.error().message;
   const auto& tensors = (*output)->tensors;
+  EXPECT_EQ((*output)->cut_jpegs, 2u);
   EXPECT_EQ(tensors[0].data.data(), memory.data()) << "numbers are not copied";
   EXPECT_THAT(tensors[0].shape, ElementsAre(2, 2));
   memory.assign(memory.size(), std::byte{255});

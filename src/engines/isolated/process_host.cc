@@ -171,6 +171,7 @@ class Conversation {
       answer.needs = needs;
       return answer;
     }
+    answer.cut_jpegs = result_.output->cut_jpegs;
     CopyOut(*result_.output, memory, answer);
     result_ = {};
     return answer;

@@ -4,6 +4,7 @@
 #include <array>
 #include <fstream>
 #include <iterator>
+#include <ranges>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -98,11 +99,15 @@ std::string OneLine(std::string text) {
 
 Expected<TensorSpec> Describe(const std::string& name, const Ort::TypeInfo& type) {
   if (type.GetONNXType() != ONNX_TYPE_TENSOR) {
+    const bool maps =
+        type.GetONNXType() == ONNX_TYPE_SEQUENCE &&
+        type.GetSequenceTypeInfo().GetSequenceElementType().GetONNXType() == ONNX_TYPE_MAP;
     return Fail(
         ErrorCode::kUnimplemented,
-        fmt::format("'{}' is a sequence, map or optional; only tensors can be served. Graphs of "
-                    "scikit-learn's converter are to be converted with options={{'zipmap': False}}",
-                    name));
+        maps ? fmt::format("'{}' is a sequence of maps, and only tensors can be served; convert "
+                           "the model with options={{'zipmap': False}}",
+                           name)
+             : fmt::format("'{}' is no tensor, and only tensors can be served", name));
   }
   const auto info = type.GetTensorTypeAndShapeInfo();
   Expected<DataType> element = FromOnnx(info.GetElementType());
@@ -177,9 +182,18 @@ Ort::SessionOptions Options(const CpuPlacement& lane, const std::filesystem::pat
   return options;
 }
 
+// The first exit's graph has agreed with config.pbtxt, or says what that does not.
 std::unexpected<Error> Mismatch(const ModelSpec& spec, const Graph& graph, std::string what) {
-  return InvalidArgument(fmt::format("model '{}': {}: {}; make config.pbtxt and the graph agree",
-                                     spec.name, graph.path.string(), what));
+  const bool later = spec.exits.size() > 1 && graph.path != spec.exits[0].graph;
+  return InvalidArgument(
+      fmt::format("model '{}': {}: {}; {}", spec.name, graph.path.string(), what,
+                  later ? fmt::format("give all exits the inputs and outputs of the first, {}",
+                                      spec.exits[0].graph.filename().string())
+                        : "make config.pbtxt and the graph agree"));
+}
+
+std::string NamesOf(const std::vector<TensorSpec>& tensors) {
+  return fmt::format("'{}'", fmt::join(tensors | std::views::transform(&TensorSpec::name), "', '"));
 }
 
 const TensorSpec* Find(const std::vector<TensorSpec>& tensors, const std::string& name) {
@@ -289,7 +303,9 @@ Status MatchSide(const ModelSpec& spec, const Graph& graph, std::vector<TensorSp
   for (TensorSpec& tensor : stated) {
     const TensorSpec* real = Find(actual, tensor.name);
     if (real == nullptr) {
-      return Mismatch(spec, graph, fmt::format("the graph has no {} '{}'", side, tensor.name));
+      return Mismatch(
+          spec, graph,
+          fmt::format("the graph has no {} '{}', it has {}", side, tensor.name, NamesOf(actual)));
     }
     if (spec.max_batch > 0 && !HasBatchDimension(*real, spec.max_batch)) {
       return Mismatch(spec, graph,

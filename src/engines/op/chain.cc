@@ -196,6 +196,10 @@ class Chain::Builder {
     }
     for (std::size_t i = 0; i < step.op.outputs.size(); ++i) {
       TensorSpec tensor = step.op.outputs[i];
+      for (const KeptSize& kept : step.op.kept) {
+        if (kept.output != i) continue;
+        tensor.dims[kept.of_output] = slots_[step.reads[kept.input]].tensor.dims[kept.of_input];
+      }
       tensor.name = arguments.Tensor(tensor.name).value_or(tensor.name);
       if (Find(tensor.name)) {
         return wrong(fmt::format("it writes '{}', which there is already; name another in {}.{}",
@@ -248,9 +252,10 @@ class Chain::Builder {
 
 Expected<Chain> Chain::Make(ModelSpec& spec) { return Builder(spec).Build(); }
 
-Expected<std::vector<Tensor>> Chain::Run(std::span<const Tensor> inputs) const {
+Expected<std::vector<Tensor>> Chain::Run(std::span<const Tensor> inputs,
+                                         std::uint32_t* cut_jpegs) const {
   try {
-    return RunSteps(inputs);
+    return RunSteps(inputs, cut_jpegs);
   } catch (const std::bad_alloc&) {
     return Fail(ErrorCode::kResourceExhausted, "there is no memory for the operators' results");
   } catch (const std::length_error&) {
@@ -258,7 +263,8 @@ Expected<std::vector<Tensor>> Chain::Run(std::span<const Tensor> inputs) const {
   }
 }
 
-Expected<std::vector<Tensor>> Chain::RunSteps(std::span<const Tensor> inputs) const {
+Expected<std::vector<Tensor>> Chain::RunSteps(std::span<const Tensor> inputs,
+                                              std::uint32_t* cut_jpegs) const {
   std::vector<Tensor> tensors(slots_);
   std::ranges::copy(inputs, tensors.begin());
   std::vector<Tensor> read;
@@ -274,6 +280,7 @@ Expected<std::vector<Tensor>> Chain::RunSteps(std::span<const Tensor> inputs) co
     auto written = step.op.run(read);
     if (!written) return wrong(written.error());
     for (std::size_t i = 0; i < step.writes.size(); ++i) {
+      if (cut_jpegs != nullptr) *cut_jpegs += (*written)[i].cut_jpegs;
       tensors[step.writes[i]] = std::move((*written)[i]);
     }
   }

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,7 +31,9 @@ class Chain {
 
   // `inputs` in the order of spec.inputs; results in that of spec.outputs. kInvalidArgument for
   // inputs that an operator cannot work on, which it names; kResourceExhausted without memory.
-  Expected<std::vector<Tensor>> Run(std::span<const Tensor> inputs) const;
+  // `cut_jpegs`: as of Tensor, of all that the operators wrote.
+  Expected<std::vector<Tensor>> Run(std::span<const Tensor> inputs,
+                                    std::uint32_t* cut_jpegs = nullptr) const;
 
   // Inputs to measure the chain with.
   std::vector<Tensor> Sample() const;
@@ -44,7 +47,8 @@ class Chain {
   };
   class Builder;
 
-  Expected<std::vector<Tensor>> RunSteps(std::span<const Tensor> inputs) const;
+  Expected<std::vector<Tensor>> RunSteps(std::span<const Tensor> inputs,
+                                         std::uint32_t* cut_jpegs) const;
 
   std::vector<Step> steps_;
   std::size_t slots_ = 0;             // the model's inputs come first

@@ -46,7 +46,7 @@ std::vector<std::byte> WithEnd(std::span<const std::byte> jpeg) {
 
 }  // namespace
 
-Expected<Image> DecodeJpeg(std::span<const std::byte> jpeg, std::int64_t most_pixels) {
+Expected<DecodedJpeg> DecodeJpeg(std::span<const std::byte> jpeg, std::int64_t most_pixels) {
   if (jpeg.empty()) return NoJpeg("it is empty");
   const JpegHandle handle(tjInitDecompress());
   if (handle == nullptr) return Internal("libturbojpeg does not start");
@@ -68,12 +68,14 @@ Expected<Image> DecodeJpeg(std::span<const std::byte> jpeg, std::int64_t most_pi
   if (colours == TJCS_CMYK || colours == TJCS_YCCK) {
     return NoJpeg("its colours are CMYK; convert it to RGB");
   }
-  Image image{height, width, {}};
+  DecodedJpeg decoded{{height, width, {}}};
+  Image& image = decoded.image;
   image.pixels.resize(static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 3);
   const std::string why = Decompress(handle.get(), jpeg, image);
-  if (why.empty()) return image;
+  if (why.empty()) return decoded;
   const bool ends_early = why.find("Premature end of JPEG") != why.npos;
-  if (ends_early && Decompress(handle.get(), WithEnd(jpeg), image).empty()) return image;
+  decoded.cut = ends_early && Decompress(handle.get(), WithEnd(jpeg), image).empty();
+  if (decoded.cut) return decoded;
   return NoJpeg(why);
 }
 

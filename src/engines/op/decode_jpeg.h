@@ -12,9 +12,14 @@
 
 namespace tactus::op {
 
+struct DecodedJpeg {
+  Image image;
+  bool cut = false;  // it lacked the two bytes that end a JPEG, and no part of the picture
+};
+
 // `most_pixels` is checked before memory is taken. kInvalidArgument for bytes that are no JPEG, are
 // cut off or corrupt, have more pixels than that, or are not grey or three-coloured (CMYK).
-Expected<Image> DecodeJpeg(std::span<const std::byte> jpeg, std::int64_t most_pixels);
+Expected<DecodedJpeg> DecodeJpeg(std::span<const std::byte> jpeg, std::int64_t most_pixels);
 
 // A JPEG of a made-up picture, to measure with.
 std::vector<std::byte> SampleJpeg(int height, int width);

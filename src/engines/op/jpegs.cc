@@ -59,6 +59,7 @@ Expected<Tensor> Decode(const Tensor& jpegs, int height, int width, int most) {
   const std::int64_t n = jpegs.shape[0];
   if (n > most) return InvalidArgument(fmt::format("{} JPEGs are more than {}", n, most));
   std::vector<std::uint8_t> pixels;
+  std::uint32_t cut = 0;
   std::span<const std::byte> rest = jpegs.bytes;
   for (std::int64_t i = 0; i < n; ++i) {
     std::uint32_t length = 0;
@@ -66,16 +67,20 @@ Expected<Tensor> Decode(const Tensor& jpegs, int height, int width, int most) {
     std::memcpy(&length, rest.data(), sizeof length);
     rest = rest.subspan(sizeof length);
     if (rest.size() < length) return InvalidArgument(fmt::format("JPEG {} is cut off", i));
-    const auto image = DecodeJpeg(rest.first(length), std::int64_t{height} * width);
-    if (!image) return std::unexpected(image.error());
-    if (image->height != height || image->width != width) {
-      return InvalidArgument(fmt::format("JPEG {} has {} x {} pixels, not {} x {}", i, image->width,
-                                         image->height, width, height));
+    const auto decoded = DecodeJpeg(rest.first(length), std::int64_t{height} * width);
+    if (!decoded) return std::unexpected(decoded.error());
+    const Image& image = decoded->image;
+    if (image.height != height || image.width != width) {
+      return InvalidArgument(fmt::format("JPEG {} has {} x {} pixels, not {} x {}", i, image.width,
+                                         image.height, width, height));
     }
-    pixels.insert(pixels.end(), image->pixels.begin(), image->pixels.end());
+    pixels.insert(pixels.end(), image.pixels.begin(), image.pixels.end());
+    cut += decoded->cut ? 1 : 0;
     rest = rest.subspan(length);
   }
-  return Own(DataType::kUint8, {n, height, width, 3}, std::move(pixels));
+  Tensor pictures = Own(DataType::kUint8, {n, height, width, 3}, std::move(pixels));
+  pictures.cut_jpegs = cut;
+  return pictures;
 }
 
 Expected<std::vector<Tensor>> One(Expected<Tensor> made) {

@@ -2,7 +2,10 @@
 // client sends for them must not turn into nonsense.
 #include "engines/op/jpegs.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
@@ -37,13 +40,44 @@ Tensor Encoded(const std::vector<int>& values) {
   return ChainOf({{"op", "encode_jpegs"}}).Run(in).value().front();
 }
 
-Expected<std::vector<Tensor>> Decoded(const Tensor& jpegs, const std::string& width = "16") {
+Expected<std::vector<Tensor>> Decoded(const Tensor& jpegs, const std::string& width = "16",
+                                      std::uint32_t* cut_jpegs = nullptr) {
   const std::vector<Tensor> in{jpegs};
   return ChainOf({{"op", "decode_jpegs"},
                   {"decode_jpegs.height", "24"},
                   {"decode_jpegs.width", width},
                   {"decode_jpegs.most", "4"}})
-      .Run(in);
+      .Run(in, cut_jpegs);
+}
+
+// `jpegs` without the last two bytes of those at these places.
+Tensor CutShort(const Tensor& jpegs, const std::vector<std::size_t>& places) {
+  std::vector<std::byte> out;
+  std::span<const std::byte> rest = jpegs.bytes;
+  for (std::size_t i = 0; !rest.empty(); ++i) {
+    std::uint32_t length = 0;
+    std::memcpy(&length, rest.data(), sizeof length);
+    const auto jpeg = rest.subspan(sizeof length, length);
+    rest = rest.subspan(sizeof length + length);
+    if (std::ranges::count(places, i) > 0) length -= 2;
+    const auto head = std::as_bytes(std::span(&length, 1));
+    out.insert(out.end(), head.begin(), head.end());
+    out.insert(out.end(), jpeg.begin(), jpeg.begin() + length);
+  }
+  return Own(DataType::kBytes, jpegs.shape, std::move(out));
+}
+
+// As some cameras send them: whoever runs the server is to know how many.
+TEST(Jpegs, ThatLackTheirEndAreDecodedAndCounted) {
+  const Tensor jpegs = Encoded({40, 200, 90});
+  std::uint32_t cut = 0;
+  const auto whole = Decoded(jpegs, "16", &cut);
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(cut, 0u);
+  const auto back = Decoded(CutShort(jpegs, {0, 2}), "16", &cut);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(cut, 2u);
+  EXPECT_TRUE(std::ranges::equal(whole->front().bytes, back->front().bytes));
 }
 
 TEST(Jpegs, ComeBackInTheirPlaces) {

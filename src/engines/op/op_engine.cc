@@ -37,8 +37,10 @@ struct OpStorage {
   std::vector<op::Tensor> tensors;
 };
 
-std::shared_ptr<const BatchOutput> OutputOf(std::vector<op::Tensor> tensors) {
+std::shared_ptr<const BatchOutput> OutputOf(std::vector<op::Tensor> tensors,
+                                            std::uint32_t cut_jpegs) {
   auto output = std::make_shared<BatchOutput>();
+  output->cut_jpegs = cut_jpegs;
   for (const op::Tensor& tensor : tensors) {
     BatchOutput::Tensor& out = output->tensors.emplace_back();
     out.shape = tensor.shape;
@@ -98,7 +100,8 @@ class OpEngine final : public Engine {
     }
     const auto gathered = Clock::now();
     result.gather = gathered - begin;
-    auto outputs = model.chain.Run(inputs);
+    std::uint32_t cut_jpegs = 0;
+    auto outputs = model.chain.Run(inputs, &cut_jpegs);
     result.infer = Clock::now() - gathered;
     if (!outputs) {
       result.status = Fail(outputs.error().code,
@@ -112,7 +115,7 @@ class OpEngine final : public Engine {
                       model.name, ToString(tensor.shape)));
       return result;
     }
-    result.output = OutputOf(*std::move(outputs));
+    result.output = OutputOf(*std::move(outputs), cut_jpegs);
     return result;
   }
 

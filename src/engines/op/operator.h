@@ -1,6 +1,7 @@
 // An operator as a chain sees it: named tensors in, named tensors out.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <span>
 #include <string>
@@ -14,11 +15,21 @@
 
 namespace tactus::op {
 
+// A size of an output that is one of an input: ports and dimensions by number.
+struct KeptSize {
+  std::size_t input = 0;
+  std::size_t of_input = 0;
+  std::size_t output = 0;
+  std::size_t of_output = 0;
+};
+
 // One with its arguments.
 struct Operator {
   // Its ports. -1 is a size that may be any, also 0; the chain checks all others before `run`.
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
+  // Of sizes that the outputs leave open, so that a chain knows them where the input's is known.
+  std::vector<KeptSize> kept;
   // Tensors in the order of the ports. Pure: same inputs, same outputs; several threads at once.
   std::function<Expected<std::vector<Tensor>>(std::span<const Tensor>)> run;
   // Inputs to measure it with: ordinary sizes, some objects.

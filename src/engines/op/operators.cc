@@ -67,9 +67,11 @@ Operator MakeDecodeJpeg(Arguments& arguments) {
   op.outputs = {Pictures()};
   op.run = [strings, most](Inputs in) -> Results {
     // A string's bytes follow its length, which the front end has checked.
-    auto image = DecodeJpeg(in[0].bytes.subspan(strings ? 4 : 0), most);
-    if (!image) return std::unexpected(std::move(image.error()));
-    return std::vector{TensorOf(*std::move(image))};
+    auto decoded = DecodeJpeg(in[0].bytes.subspan(strings ? 4 : 0), most);
+    if (!decoded) return std::unexpected(std::move(decoded.error()));
+    Tensor pixels = TensorOf(std::move(decoded->image));
+    pixels.cut_jpegs = decoded->cut ? 1 : 0;
+    return std::vector{std::move(pixels)};
   };
   op.sample = [strings] {
     std::vector<std::byte> jpeg = SampleJpeg(kSampleHeight, kSampleWidth);
@@ -133,6 +135,8 @@ Operator MakeNormalize(Arguments& arguments) {
   const std::int64_t count = many ? -1 : 1;
   op.outputs = {{"tensor", DataType::kFp32,
                  options.nhwc ? Shape{count, -1, -1, 3} : Shape{count, 3, -1, -1}}};
+  const std::size_t rows = many ? 1 : 0;  // the dimension of a picture's height
+  op.kept = {{0, rows, 0, options.nhwc ? 1u : 2u}, {0, rows + 1, 0, options.nhwc ? 2u : 3u}};
   op.run = [options, many](Inputs in) -> Results {
     const std::size_t first = many ? 1 : 0;
     const int n = many ? Dim(in[0], 0) : 1;
@@ -287,6 +291,7 @@ Operator MakeTurnUpright(Arguments& arguments) {
                {"widths", DataType::kInt32, {-1, 1}},
                {"directions", DataType::kFp32, {-1, 2}}};
   op.outputs = {{"upright", DataType::kFp32, {-1, -1, -1, -1}}};
+  for (std::size_t d = 0; d < 4; ++d) op.kept.push_back({0, d, 0, d});
   op.run = [threshold](Inputs in) -> Results {
     if (in[1].shape[0] != in[0].shape[0] || in[2].shape[0] != in[0].shape[0]) {
       return InvalidArgument(fmt::format("{} lines, {} widths and {} directions", in[0].shape[0],

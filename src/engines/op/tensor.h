@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
@@ -16,6 +17,8 @@ struct Tensor {
   Shape shape;
   std::span<const std::byte> bytes;   // dense, row-major; aligned to an element
   std::shared_ptr<const void> owner;  // of `bytes`; null: the caller keeps them
+  // JPEGs that it was decoded from and that lacked the bytes that end them.
+  std::uint32_t cut_jpegs = 0;
 
   // T must be the type's C++ equivalent.
   template <class T>

@@ -440,6 +440,7 @@ void DispatchTurns::Finish(LaunchOrder& order, TimePoint now) {
     batch.compute_infer.Add(order.infer);
     batch.compute_output.Add(order.scatter);
   }
+  const std::uint32_t cut_jpegs = order.output != nullptr ? order.output->cut_jpegs : 0;
   // The calls own it now; a lane without work would keep its last answer for ever.
   order.output.reset();
   running_rows_ -= order.rows.size();
@@ -448,6 +449,7 @@ void DispatchTurns::Finish(LaunchOrder& order, TimePoint now) {
       {order.lane, order.exit, static_cast<int>(order.rows.size()), order.decided,
        order.expected_end, order.report.started, order.report.ended, now, order.report.status}};
   event.record.apart = CountApart(order);
+  event.record.cut_jpegs = cut_jpegs;
   if (predictions_ != nullptr && predictions_->kernel.count() > predicted) {
     event.record.predicted_slowdown = predictions_->newest.predicted;
     event.record.measured_slowdown = predictions_->newest.actual;

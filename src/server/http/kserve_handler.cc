@@ -382,11 +382,11 @@ class KServeHandler final : public HttpHandler {
       call->priority = objectives_->PriorityOf(request.objective);
     }
     call->keepalive = std::move(decoded->keepalive);
-    auto pending = std::make_shared<Pending>(Pending{
-        std::move(exchange), std::move(decoded->form), ChooseCoding(request.accept_encoding),
-        strict_, std::move(call->classes), *std::move(lease), request.budget,
-        std::string(request.client), request.body.size(), request.received, call->limit,
-        request.place, request.way});
+    auto pending = std::make_shared<Pending>(
+        Pending{std::move(exchange), std::move(decoded->form),
+                ChooseCoding(request.accept_encoding), strict_, std::move(call->classes),
+                *std::move(lease), request.budget, std::string(request.client), request.body.size(),
+                request.received, call->limit, request.place, request.way});
     if (call->model->slo > Duration{}) pending->limit.Tighten(call->model->slo);
     call->id = pending->form.id;
     call->reply = [this, pending = std::move(pending)](InferReply&& reply) {

@@ -153,6 +153,11 @@ Expected<inference::ModelConfig> ConfigOf(const ModelSpec& model) {
   for (const auto& [key, value] : model.parameters) {
     (*config.mutable_parameters())[key].set_string_value(value);
   }
+  if (model.exits.size() > 1) {
+    std::string names;
+    for (const ExitSpec& exit : model.exits) names += (names.empty() ? "" : ", ") + exit.name;
+    (*config.mutable_parameters())["exit_names"].set_string_value(names);
+  }
   Complete(model.inputs, model.max_batch > 0, config.mutable_input());
   Complete(model.outputs, model.max_batch > 0, config.mutable_output());
   return config;

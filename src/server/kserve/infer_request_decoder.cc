@@ -165,7 +165,9 @@ struct InferRequestDecoder::Body {
                         std::string_view& late_data);
   Status ReadInputParameters(ondemand::object parameters, InputHead& head);
   Status ReadData(ondemand::value value, InputHead& head, std::string_view& late_data);
+  // A mistake of the data alone is left in the head; others are told `at_once`.
   Status ReadTensor(ondemand::array data, InputHead& head);
+  Expected<TensorBytes> ReadElements(ondemand::array data, const InputMessage& of, bool& at_once);
   Status ReadLateTensor(std::string_view json, InputHead& head);
   Status TakeBinary(InputHead& head);
   Status ReadOutputs(ondemand::array outputs);
@@ -241,23 +243,33 @@ Status InferRequestDecoder::Body::ReadData(ondemand::value value, InputHead& hea
 }
 
 Status InferRequestDecoder::Body::ReadTensor(ondemand::array data, InputHead& head) {
-  const InputMessage& message = head.message;
-  const std::optional<DataType> type = ParseDataType(message.datatype);
-  if (!type) {
-    return InvalidArgument(
-        fmt::format("input '{}': unknown datatype '{}'", message.name, message.datatype));
-  }
-  for (const std::int64_t dim : message.shape) {
+  for (const std::int64_t dim : head.message.shape) {
     if (dim >= 0) continue;
     return InvalidArgument(
         like_triton ? "Unable to parse 'shape': attempt to access JSON non-unsigned-integer as "
                       "unsigned-integer"
-                    : fmt::format("input '{}': negative dimension {}", message.name, dim));
+                    : fmt::format("input '{}': negative dimension {}", head.message.name, dim));
   }
-  const std::optional<std::int64_t> elements = ElementCount(message.shape);
-  if (!elements) return TooManyElements(message);
-  if (const auto size = ByteSize(message, *type, *elements); !size) {
-    return std::unexpected(size.error());
+  bool at_once = false;
+  auto tensor = ReadElements(data, head.message, at_once);
+  if (!tensor && at_once) return std::unexpected(tensor.error());
+  if (!tensor) head.message.wrong_data = std::move(tensor.error());
+  if (!tensor) return {};
+  if (bytes == nullptr) bytes = std::make_shared<CallBytes>();
+  bytes->decoded.push_back(std::move(*tensor));
+  head.message.data = {bytes->decoded.back().data.get(), bytes->decoded.back().size};
+  return {};
+}
+
+Expected<TensorBytes> InferRequestDecoder::Body::ReadElements(ondemand::array data,
+                                                              const InputMessage& of,
+                                                              bool& at_once) {
+  const std::optional<DataType> type = ParseDataType(of.datatype);
+  if (!type) return InvalidArgument(fmt::format("unknown datatype '{}'", of.datatype));
+  const std::optional<std::int64_t> elements = ElementCount(of.shape);
+  if (!elements || !ByteSize(of, *type, *elements)) {
+    at_once = true;
+    return TooManyElements(of);
   }
   // An element takes two characters at least: what cannot be there is not allocated for.
   if (static_cast<std::uint64_t>(*elements) > json_length / 2 + 1) {
@@ -265,14 +277,9 @@ Status InferRequestDecoder::Body::ReadTensor(ondemand::array data, InputHead& he
         like_triton
             ? kTritonWrongData
             : fmt::format("input '{}': data has fewer than the {} elements that its shape says",
-                          message.name, *elements));
+                          of.name, *elements));
   }
-  auto tensor = ReadJsonTensor(data, *type, message.shape, *elements, message.name, like_triton);
-  if (!tensor) return std::unexpected(tensor.error());
-  if (bytes == nullptr) bytes = std::make_shared<CallBytes>();
-  bytes->decoded.push_back(std::move(*tensor));
-  head.message.data = {bytes->decoded.back().data.get(), bytes->decoded.back().size};
-  return {};
+  return ReadJsonTensor(data, *type, of.shape, *elements, of.name, like_triton, at_once);
 }
 
 Status InferRequestDecoder::Body::ReadLateTensor(std::string_view json, InputHead& head) {

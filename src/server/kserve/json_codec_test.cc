@@ -1,10 +1,12 @@
 #include "server/kserve/json_codec.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <list>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,6 +33,16 @@ class DecodeTest : public testing::Test {
  protected:
   Expected<InferRequest> Decode(std::string_view text,
                                 std::optional<std::size_t> json_length = std::nullopt) {
+    auto request = Read(text, json_length);
+    if (!request) return request;
+    for (const InputMessage& input : request->message.inputs) {
+      if (input.wrong_data) return std::unexpected(*input.wrong_data);
+    }
+    return request;
+  }
+  // What is wrong with data is left to those who know the model.
+  Expected<InferRequest> Read(std::string_view text,
+                              std::optional<std::size_t> json_length = std::nullopt) {
     body_.push_back(std::make_shared<Padded>(text));
     return decoder_.Decode(body_.back()->view(), json_length, body_.back());
   }
@@ -308,6 +320,35 @@ TEST_F(DecodeTest, BadTensorsHaveAnAnswer) {
     const auto request = Tensor(c.type, c.shape, c.data);
     ASSERT_FALSE(request.has_value()) << c.type << c.shape << c.data;
     EXPECT_THAT(request.error().message, HasSubstr(c.answer)) << c.type << c.shape << c.data;
+  }
+}
+
+// Data of another tensor has another length: who is told of that looks in the wrong place.
+TEST_F(DecodeTest, NameTypeAndShapeAreCheckedBeforeTheDataWhateverTheOrderOfTheKeys) {
+  ModelSpec spec;
+  spec.name = "m";
+  spec.inputs = {{"x", DataType::kFp32, {2, 2}}, {"last", DataType::kFp32, {1}}};
+  const auto model = std::make_shared<const ModelSpec>(std::move(spec));
+  struct Case {
+    const char *name, *type, *shape, *data, *answer;
+  };
+  for (const Case& c : {Case{"z", "FP32", "[2,2]", "[1,2,3]", "unexpected inference input 'z'"},
+                        {"x", "INT64", "[2,2]", "[1.5,2,3]", "data-type is 'INT64'"},
+                        {"x", "FP32", "[3,2]", "[[1,2],[3,4],5]", "unexpected shape for input 'x'"},
+                        {"x", "FP32", "[2,2]", "[[1,2],[3]]", "neither nested"},
+                        {"x", "FP32", "[2,2]", "[1,2,3]", "fewer than the 4 elements"},
+                        {"x", "FP32", "[2,2]", "[1,2,3,4,5]", "more than the 4 elements"}}) {
+    std::vector<std::string> keys = {
+        fmt::format(R"("data":{})", c.data), fmt::format(R"("datatype":"{}")", c.type),
+        fmt::format(R"("name":"{}")", c.name), fmt::format(R"("shape":{})", c.shape)};
+    const std::string last = R"({"name":"last","datatype":"FP32","shape":[1],"data":[1]})";
+    do {
+      const auto request =
+          Read(fmt::format(R"({{"inputs":[{{{}}},{}]}})", fmt::join(keys, ","), last));
+      ASSERT_TRUE(request && request->message.inputs.size() == 2) << fmt::format("{}", keys);
+      const auto call = MakeCall(model, request->message, {});
+      EXPECT_THAT(call ? "" : call.error().message, HasSubstr(c.answer)) << fmt::format("{}", keys);
+    } while (std::ranges::next_permutation(keys).found);
   }
 }
 

@@ -112,8 +112,13 @@ struct StringSink {
 class TensorReader {
  public:
   TensorReader(DataType type, const Shape& shape, std::int64_t elements, std::string_view input,
-               bool any_nesting)
-      : type_(type), shape_(shape), elements_(elements), input_(input), any_nesting_(any_nesting) {}
+               bool any_nesting, bool& malformed)
+      : type_(type),
+        shape_(shape),
+        elements_(elements),
+        input_(input),
+        any_nesting_(any_nesting),
+        malformed_(malformed) {}
 
   template <class Sink>
   Status Fill(ondemand::array array, Sink& sink, std::size_t depth = 1) {
@@ -143,7 +148,8 @@ class TensorReader {
   }
 
  private:
-  std::unexpected<Error> Malformed(simdjson::error_code error) const {
+  std::unexpected<Error> Malformed(simdjson::error_code error) {
+    malformed_ = true;
     return Wrong(input_, fmt::format("data is not JSON: {}", simdjson::error_message(error)));
   }
 
@@ -178,6 +184,7 @@ class TensorReader {
   std::int64_t elements_;
   std::string_view input_;
   bool any_nesting_;
+  bool& malformed_;
   bool nested_ = false;  // as the first item of data says
 };
 
@@ -209,8 +216,8 @@ Expected<TensorBytes> ReadStrings(ondemand::array data, std::int64_t elements,
 
 Expected<TensorBytes> ReadJsonTensor(ondemand::array data, DataType type, const Shape& shape,
                                      std::int64_t elements, std::string_view input,
-                                     bool any_nesting) {
-  TensorReader reader(type, shape, elements, input, any_nesting);
+                                     bool any_nesting, bool& malformed) {
+  TensorReader reader(type, shape, elements, input, any_nesting, malformed);
   switch (type) {
     case DataType::kBool:
       return ReadFixed<bool>(data, elements, reader);

@@ -22,10 +22,11 @@ struct TensorBytes {
 // Reads a tensor of this shape out of arrays that are nested as it says, or out of one flat array
 // in row-major order. Any other nesting is an error, so that a transposed or ragged array is not
 // taken for what it is not. `elements` is the shape's product; `input` is for the errors' text.
-// `any_nesting`: as Triton, which counts the values alone, and says so in its words.
+// `any_nesting`: as Triton, which counts the values alone, and says so in its words. `malformed`
+// becomes true where the text is no JSON, and what follows `data` cannot be read.
 Expected<TensorBytes> ReadJsonTensor(simdjson::ondemand::array data, DataType type,
                                      const Shape& shape, std::int64_t elements,
-                                     std::string_view input, bool any_nesting);
+                                     std::string_view input, bool any_nesting, bool& malformed);
 
 // What Triton says of data with another number of values than its shape has.
 inline constexpr const char* kTritonWrongData =

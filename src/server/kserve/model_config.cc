@@ -118,7 +118,10 @@ Expected<ModelSpec> ReadModelSpec(const fs::path& model_folder, std::int64_t ver
     if (exit.graph.empty() || fs::is_regular_file(exit.graph, error)) continue;
     return NotFound(fmt::format("{}: there is no such graph file (model '{}', exit '{}'){}",
                                 exit.graph.string(), spec->name, exit.name,
-                                FoundInstead(exit.graph)));
+                                spec->exits.size() > 1
+                                    ? "; the parameter `exits` names it: correct that, or put it "
+                                      "there"
+                                    : FoundInstead(exit.graph)));
   }
   ReadLabels(*declared, model_folder, *spec, reading.doubts);
   if (reading.doubts != nullptr) {

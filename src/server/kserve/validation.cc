@@ -140,6 +140,7 @@ class InputCheck {
   Status Check(const InputMessage& input, const TensorSpec& spec) {
     if (Status status = CheckType(input, spec); !status) return status;
     if (Status status = CheckShape(input, spec); !status) return status;
+    if (input.wrong_data) return std::unexpected(*input.wrong_data);
     const std::int64_t elements = *ElementCount(input.shape);
     return spec.type == DataType::kBytes ? CheckBytes(input, elements)
                                          : CheckSize(input, spec.type, elements);

@@ -28,6 +28,9 @@ struct InputMessage {
   std::string_view datatype;  // "FP32"
   Shape shape;
   std::span<const std::byte> data;
+  // Why the data could not be read, where the client wrote it as text: told where name, type and
+  // shape are the model's, since a mistake in those explains it.
+  std::optional<Error> wrong_data = std::nullopt;
 };
 
 // For a shape that stands for more elements, or more bytes, than there can be.

@@ -38,6 +38,8 @@ const Buckets kSizes{1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64, 128};
 const Buckets kErrors{-0.5, -0.2, -0.1, -0.05, 0, 0.05, 0.1, 0.2, 0.5, 1, 2, 5};
 // Kernel time beside neighbours over that alone; below 1 a batch was quicker than its profile.
 const Buckets kSlowdowns{0.5, 0.8, 0.9, 1, 1.1, 1.2, 1.5, 2, 3, 5, 10};
+// Seconds between the dispatcher and a lane.
+const Buckets kOverheads{1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 5e-3, 2e-2};
 // How far such a prediction was off, as a share of what came.
 const Buckets kSlowdownErrors{0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2};
 
@@ -77,6 +79,11 @@ constexpr std::array<const char*, 9> kReasons = {
     "invalid_argument", "not_found",          "already_exists", "unavailable", "deadline_exceeded",
     "cancelled",        "resource_exhausted", "unimplemented",  "internal"};
 
+prometheus::Family<Counter>& CounterOf(prometheus::Registry& registry, const char* name,
+                                       const char* help) {
+  return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
+}
+
 }  // namespace
 
 struct ServingMetrics::Body {
@@ -100,11 +107,12 @@ struct ServingMetrics::Body {
   prometheus::Family<Histogram>& slowdown_error;
   prometheus::Family<Counter>& exits;
   prometheus::Family<Counter>& apart;
+  prometheus::Family<Counter>& cut_jpegs;
   prometheus::Family<Histogram>& launch;
   prometheus::Family<Histogram>& finish;
   prometheus::Family<Counter>& refused;
-  Histogram& launch_seconds;
-  Histogram& finish_seconds;
+  Histogram& launch_seconds = launch.Add({}, kOverheads);
+  Histogram& finish_seconds = finish.Add({}, kOverheads);
 
   std::atomic<std::int64_t> good{0};
   std::atomic<std::int64_t> bad{0};
@@ -118,10 +126,8 @@ struct ServingMetrics::Body {
 
 ServingMetrics::Body::Body(MetricsOptions given)
     : options(std::move(given)),
-      requests(prometheus::BuildCounter()
-                   .Name("tactus_requests_total")
-                   .Help("Calls by how they ended: met, late, shed, expired, cancelled or error.")
-                   .Register(registry)),
+      requests(CounterOf(registry, "tactus_requests_total",
+                         "Calls by how they ended: met, late, shed, expired, cancelled or error.")),
       duration(prometheus::BuildHistogram()
                    .Name("tactus_request_duration_seconds")
                    .Help("From the arrival of a call to its answer; every SLO is an edge.")
@@ -134,10 +140,7 @@ ServingMetrics::Body::Body(MetricsOptions given)
                 .Name("tactus_deadline_slack_seconds")
                 .Help("From the answer to the deadline; negative when the answer was late.")
                 .Register(registry)),
-      rows(prometheus::BuildCounter()
-               .Name("tactus_rows_total")
-               .Help("Rows of the calls that were answered.")
-               .Register(registry)),
+      rows(CounterOf(registry, "tactus_rows_total", "Rows of the calls that were answered.")),
       batch_size(prometheus::BuildHistogram()
                      .Name("tactus_batch_size")
                      .Help("Rows in a batch that ran.")
@@ -163,16 +166,15 @@ ServingMetrics::Body::Body(MetricsOptions given)
                          .Name("tactus_slowdown_error_ratio")
                          .Help("Absolute difference of the two, as a share of the measured one.")
                          .Register(registry)),
-      exits(prometheus::BuildCounter()
-                .Name("tactus_exit_total")
-                .Help("Answered calls by the exit that served them.")
-                .Register(registry)),
+      exits(
+          CounterOf(registry, "tactus_exit_total", "Answered calls by the exit that served them.")),
       apart(
-          prometheus::BuildCounter()
-              .Name("tactus_rows_apart_total")
-              .Help("Rows of failed batches that were run again, each alone, by result: answered, "
-                    "failed, given_up (late by then, or nobody waited).")
-              .Register(registry)),
+          CounterOf(registry, "tactus_rows_apart_total",
+                    "Rows of failed batches that were run again, each alone, by result: answered, "
+                    "failed, given_up (late by then, or nobody waited).")),
+      cut_jpegs(CounterOf(
+          registry, "tactus_cut_jpegs_total",
+          "JPEGs that lacked the two bytes that end them, and were decoded all the same.")),
       launch(prometheus::BuildHistogram()
                  .Name("tactus_launch_overhead_seconds")
                  .Help("From the decision to run a batch to the start of its execution.")
@@ -181,13 +183,8 @@ ServingMetrics::Body::Body(MetricsOptions given)
                  .Name("tactus_finish_overhead_seconds")
                  .Help("From the end of a batch to the dispatcher's knowledge of it.")
                  .Register(registry)),
-      refused(prometheus::BuildCounter()
-                  .Name("tactus_refused_total")
-                  .Help("Calls refused before they entered a queue, by reason.")
-                  .Register(registry)),
-      launch_seconds(launch.Add({}, Buckets{1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 5e-3, 2e-2})),
-      finish_seconds(
-          finish.Add({}, Buckets{1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 5e-3, 2e-2})) {
+      refused(CounterOf(registry, "tactus_refused_total",
+                        "Calls refused before they entered a queue, by reason.")) {
   prometheus::BuildGauge()
       .Name("tactus_build_info")
       .Help("1, with what is running as labels.")
@@ -305,6 +302,7 @@ void ServingMetrics::OnBatch(const ModelSpec& model, const BatchRecord& record) 
   if (record.apart.answered > 0) s.apart_answered->Increment(record.apart.answered);
   if (record.apart.failed > 0) s.apart_failed->Increment(record.apart.failed);
   if (record.apart.given_up > 0) s.apart_given_up->Increment(record.apart.given_up);
+  if (record.cut_jpegs > 0) body_->cut_jpegs.Add(s.labels).Increment(record.cut_jpegs);
   if (record.status != BatchStatus::kOk) return;
   s.execution->Observe(ToSeconds(record.actual()));
   if (record.predicted() > Duration{}) {

@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+"""`tactus check --models` finds before anything runs what would not serve, and names one remedy:
+that which fits. Where none is known it gives the library's words alone."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import serving
+
+sys.path.insert(0, str(serving.SOURCE / "examples" / "ensembles"))
+from make_models import FLOAT, field, node, value_info  # noqa: E402
+
+DATA = serving.SOURCE / "tests" / "data"
+STRING, INT64 = 8, 7
+
+
+def model(nodes, inputs, outputs, ir=8, opset=13, more=b""):
+    graph = (b"".join(field(1, n) for n in nodes) + field(2, "g") +
+             b"".join(field(11, i) for i in inputs) + b"".join(field(12, o) for o in outputs))
+    return field(1, ir) + field(7, graph) + field(8, field(1, "") + field(2, opset)) + more
+
+
+def identity(name="y", dims=("N", 4), **more):
+    return model([node("Identity", ["x"], [name])], [value_info("x", dims)],
+                 [value_info(name, dims)], **more)
+
+
+def value_of(name, kind):
+    return field(1, name) + field(2, kind)
+
+
+def zipmap():
+    """As scikit-learn's converter ends a classifier."""
+    labels = field(1, "classlabels_int64s") + field(8, 0) + field(8, 1) + field(20, INT64)
+    maps = field(4, field(1, field(5, field(1, INT64) + field(2, field(1, field(1, FLOAT))))))
+    ml = field(8, field(1, "ai.onnx.ml") + field(2, 3))
+    return model([field(1, "x") + field(2, "p") + field(4, "ZipMap") + field(5, labels) +
+                  field(7, "ai.onnx.ml")], [value_info("x", ("N", 2))], [value_of("p", maps)],
+                 more=ml)
+
+
+def sequence():
+    of_tensors = field(4, field(1, field(1, field(1, FLOAT))))
+    return model([node("SequenceConstruct", ["x", "x"], ["s"])], [value_info("x", ("N", 2))],
+                 [value_of("s", of_tensors)])
+
+
+CONFIG = ('platform: "onnxruntime_onnx"\nmax_batch_size: 4\n'
+          'input { name: "x" data_type: TYPE_%s dims: [ %s ] }\n'
+          'output { name: "%s" data_type: TYPE_FP32 dims: [ 4 ] }\n')
+FINE = CONFIG % ("FP32", 4, "y")
+WEIGHTS = (DATA / "weights.onnx").read_bytes()
+EXPORTED = "install or export it again"
+TO_ONNX = "export the model to ONNX"
+AGREE = "make config.pbtxt and the graph agree"
+OPERATORS = "export it with operators that this version has"
+# Of each remedy some words; whatever is said of a fault has those of its own remedy alone.
+REMEDIES = (EXPORTED, TO_ONNX, AGREE, OPERATORS, "options={'zipmap': False}", "copy it",
+            "put their file beside", "older IR version", "older opset", "git lfs pull", "rename it",
+            "the parameter `exits` names it", "name one with", "give all exits", "state 0,",
+            "export the graph with another")
+
+
+def exits(*graphs):
+    files = {f"exit{e}.onnx": graph for e, graph in enumerate(graphs, 1)}
+    return files, f'parameters {{ key: "exits" value {{ string_value: "{",".join(files)}" }} }}\n'
+
+
+TWO_EXITS, EXITS = exits(identity(), identity("z"))
+# Name: files of version 1, config.pbtxt or none, what is said, the remedy in REMEDIES or none.
+FAULTS = {
+    "empty": ({"model.onnx": b""}, None, "cannot load this graph", EXPORTED),
+    "cut": ({"model.onnx": identity()[:40]}, None, "cannot load this graph", EXPORTED),
+    "noise": ({"model.onnx": b"\x89PNG\r\n\x1a\n" * 9}, None, "cannot load", EXPORTED),
+    "torch": ({"model.pt": b"PK\3\4"}, None, "model.pt is no ONNX graph", TO_ONNX),
+    "torch_named_onnx": ({"model.onnx": b"PK\3\4" * 20}, None, "as PyTorch saves", TO_ONNX),
+    "keras": ({"model.h5": b"\x89HDF\r\n"}, None, "model.h5 is no ONNX graph", TO_ONNX),
+    "lite": ({"model.onnx": b"\x1c\0\0\0TFL3" * 9}, None, "TensorFlow Lite", TO_ONNX),
+    "pointer": ({"model.onnx": b"version https:" b"//git-lfs\n"}, None, "Git LFS",
+                "git lfs pull"),
+    "misnamed": ({"net.onnx": identity()}, None, "net.onnx is there", "rename it"),
+    "two_graphs": ({"a.onnx": identity(), "b.onnx": identity()}, None, "a.onnx, b.onnx are there",
+                   "name one with"),
+    "zipmap": ({"model.onnx": zipmap()}, None, "'p' is a sequence of maps",
+               "options={'zipmap': False}"),
+    "sequence": ({"model.onnx": sequence()}, None, "'s' is no tensor", None),
+    "new_ir": ({"model.onnx": identity(ir=99)}, None, "IR version", "older IR version"),
+    "new_opset": ({"model.onnx": identity(opset=99)}, None, "opset", "older opset"),
+    "operator": ({"model.onnx": model([node("Idontity", ["x"], ["y"])], [value_info("x", ("N", 4))],
+                                      [value_info("y", ("N", 4))])}, None, "Idontity", OPERATORS),
+    "dangling": ({"model.onnx": model([node("Add", ["x", "nobody"], ["y"])],
+                                      [value_info("x", ("N", 4))], [value_info("y", ("N", 4))])},
+                 None, "nobody", None),
+    "no_weights": ({"model.onnx": WEIGHTS}, None, "is missing", "copy it"),
+    "short_weights": ({"model.onnx": WEIGHTS, "weights.bin": b"12345"}, None, "is shorter",
+                      "copy it"),
+    "dims": ({"model.onnx": identity()}, CONFIG % ("FP32", 5, "y"),
+             "input 'x' is FP32 [-1,4] in the graph, not FP32 [-1,5]", AGREE),
+    "type": ({"model.onnx": identity()}, CONFIG % ("INT64", 4, "y"),
+             "input 'x' is FP32 [-1,4] in the graph, not INT64 [-1,4]", AGREE),
+    "name": ({"model.onnx": identity()}, CONFIG % ("FP32", 4, "logits"),
+             "the graph has no output 'logits', it has 'y'", AGREE),
+    "no_batch": ({"model.onnx": identity(dims=(4, 4))}, FINE, "no open batch dimension", AGREE),
+    "exits_declared": (TWO_EXITS, FINE + EXITS, "exit2.onnx: the graph has no output 'y', it has "
+                       "'z'", "give all exits"),
+    "exits": (TWO_EXITS, 'max_batch_size: 4\n' + EXITS,
+              "exit2.onnx: the graph has no output 'y', it has 'z'", "give all exits"),
+    "no_exit": ({"exit1.onnx": identity()}, FINE + EXITS, "exit2.onnx: there is no such graph file",
+                "the parameter `exits` names it"),
+    "patches": ({"model.onnx": (DATA / "patches.onnx").read_bytes()},
+                'max_batch_size: 4\ninput { name: "x" data_type: TYPE_FP32 dims: [ 30, 4 ] }\n'
+                'output { name: "y" data_type: TYPE_FP32 dims: [ 4 ] }\n',
+                "config.pbtxt:1:1: max_batch_size: 4", "state 0,"),
+    "chain": ({}, 'platform: "tactus_op"\n'
+              'input { name: "pixels" data_type: TYPE_UINT8 dims: [ -1, -1, 3 ] }\n'
+              'output { name: "tensor" data_type: TYPE_FP32 dims: [ 1, 3, 320, 320 ] }\n'
+              'parameters { key: "op" value { string_value: "resize, normalize" } }\n'
+              'parameters { key: "resize.height" value { string_value: "224" } }\n'
+              'parameters { key: "resize.width" value { string_value: "224" } }\n',
+              "output 'tensor' is declared FP32 [1,3,320,320], but operator 'normalize' writes "
+              "FP32 [1,3,224,224]", None),
+}
+
+
+def put(root, name, files, config):
+    version = root / name / "1"
+    version.mkdir(parents=True)
+    for file, contents in files.items():
+        (version / file).write_bytes(contents)
+    if config is not None:
+        (root / name / "config.pbtxt").write_text(config)
+
+
+class CheckTest(unittest.TestCase):
+    def setUp(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory(prefix="tactus-test-"))
+        self.root = pathlib.Path(folder) / "models"
+        self.root.mkdir()
+
+    def check(self, models, *arguments):
+        done = subprocess.run([serving.TACTUS, "check", "--models", models, "--threads", "1",
+                               *arguments], capture_output=True, text=True, timeout=serving.START_S)
+        self.assertEqual(done.stderr, "")
+        return done.returncode, done.stdout
+
+    def test_each_fault_has_the_remedy_that_fits(self):
+        for name, (files, config, _, _) in FAULTS.items():
+            put(self.root, name, files, config)
+        put(self.root, "fine", {"model.onnx": identity()}, "\ufeff" + FINE)
+        code, text = self.check(self.root)
+        self.assertEqual(code, 1)
+        for name, (_, _, says, remedy) in FAULTS.items():
+            with self.subTest(name):
+                lines = [line for line in text.splitlines() if line.startswith("refused: ") and
+                         (f"/{name}/" in line or f"model '{name}'" in line)]
+                self.assertEqual(len(lines), 1, text)
+                self.assertIn(says, lines[0])
+                self.assertEqual([each for each in REMEDIES if each in lines[0]],
+                                 [remedy] if remedy else [], lines[0])
+        self.assertEqual(text.count("refused: "), len(FAULTS), text)
+        self.assertNotIn("/fine/", text)
+
+    def test_a_model_without_a_profile_is_said_and_no_failure(self):
+        put(self.root, "fine", {"model.onnx": identity()}, FINE)
+        code, text = self.check(self.root)
+        self.assertEqual(code, 0, text)
+        self.assertIn("note: model 'fine' has no profile", text)
+        self.assertIn("nothing is doubtful", text)
+        self.assertNotIn("doubtful: ", text)
+
+    def test_folders_that_are_no_repository_say_what_to_name(self):
+        put(self.root, "fine", {"model.onnx": identity()}, FINE)
+        put(self.root, "bare", {"model.onnx": identity()}, None)
+        parent = f"give its parent, --models {self.root}"
+        for folder, says in (("fine", parent), ("fine/", parent), ("bare", parent),
+                             ("fine/1", parent)):
+            with self.subTest(folder):
+                code, text = self.check(f"{self.root}/{folder}")
+                self.assertEqual(code, 1)
+                self.assertIn(says, text)
+                self.assertEqual(text.count("\n"), 1, text)
+                done = subprocess.run([serving.TACTUS, "profile", "--models",
+                                       f"{self.root}/{folder}", "--out", self.root / "p.json"],
+                                      capture_output=True, text=True, timeout=serving.START_S)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(says, done.stderr)
+        graphs = self.root.parent / "graphs"
+        graphs.mkdir()
+        (graphs / "net.onnx").write_bytes(identity())
+        self.assertIn("graphs/NAME/1/model.onnx", self.check(graphs)[1])
+        # A model may have a number for its name.
+        shutil.copytree(self.root / "fine", self.root.parent / "numbers" / "1")
+        self.assertEqual(self.check(self.root.parent / "numbers")[0], 0)
+
+    def test_steps_of_ensembles_are_what_their_files_say(self):
+        put(self.root, "net", {"model.onnx": identity(dims=("N", 4))}, None)
+        put(self.root, "pixels", {}, 'platform: "tactus_op"\n'
+            'parameters { key: "op" value { string_value: "resize, normalize" } }\n'
+            'parameters { key: "resize.height" value { string_value: "8" } }\n'
+            'parameters { key: "resize.width" value { string_value: "8" } }\n')
+        put(self.root, "both", {}, 'platform: "ensemble"\n'
+            'input { name: "x" data_type: TYPE_FP32 dims: [ -1, 5 ] }\n'
+            'output { name: "y" data_type: TYPE_FP32 dims: [ -1, 5 ] }\n'
+            'ensemble_scheduling { step { model_name: "net" model_version: -1\n'
+            'input_map { key: "x" value: "x" } output_map { key: "y" value: "y" } } }\n'
+            'parameters { key: "slo_ms" value { string_value: "60000" } }\n')
+        put(self.root, "picture", {}, 'platform: "ensemble"\n'
+            'input { name: "p" data_type: TYPE_UINT8 dims: [ -1, -1, 3 ] }\n'
+            'output { name: "small" data_type: TYPE_FP32 dims: [ 1, 3, 9, 8 ] }\n'
+            'ensemble_scheduling { step { model_name: "pixels" model_version: -1\n'
+            'input_map { key: "pixels" value: "p" }\n'
+            'output_map { key: "tensor" value: "small" } } }\n'
+            'parameters { key: "slo_ms" value { string_value: "60000" } }\n')
+        _, text = self.check(self.root)
+        lines = [line for line in text.splitlines() if line.startswith("refused: ")]
+        self.assertEqual(len(lines), 2, text)
+        for name in ("both", "picture"):
+            self.assertEqual(sum(f"{name}/config.pbtxt" in line for line in lines), 1, text)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
