@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from serving import SOURCE, TACTUS, WAIT_S, Server, ServedTest
+from serving import SLOW_MS, SOURCE, TACTUS, WAIT_S, Server, ServedTest, make_repository
 
 # Two exits of 10 and 30 ms in any batch. At 50 requests a second the first takes half of a lane's
 # time and the other half makes half of the requests leave at the second: (0.5 + 0.9) / 2.
@@ -121,6 +121,44 @@ class UnnamedExitsTest(ServedTest):
             self.assertEqual(done.returncode, 0, done.stderr)
             model = json.loads(out.read_text())["models"][0]
             self.assertEqual([each["name"] for each in model["exits"]], self.names)
+
+
+def make_large(root):
+    """The slow model with rows of 80 kB and an SLO of four batches."""
+    make_repository(root)
+    config = root / "slow" / "config.pbtxt"
+    config.write_text(config.read_text().replace("dims: [ 4 ]", "dims: [ 20000 ]", 1)
+                      .replace('string_value: "60000"', f'string_value: "{4 * SLOW_MS}"'))
+
+
+class OverrunTest(unittest.TestCase):
+    """Open loops far past what the lane answers, with large bodies."""
+
+    def test_bodies_that_cannot_be_answered_in_time_are_not_read(self):
+        server = Server(fill=make_large)
+        self.addCleanup(server.close)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        for protocol, url in (("http", server.http), ("grpc", server.grpc)):
+            before = server.metric("tactus_refused_total", reason="unread")
+            file = pathlib.Path(folder.name) / "report.json"
+            # Three SLOs long: what is lost is known after the first.
+            subprocess.run([TACTUS, "load", "--protocol", protocol, "--url", url,
+                            "--models", "slow", "--random", "--rate", str(20_000 / SLOW_MS),
+                            "--duration", str(12 * SLOW_MS / 1000), "--json", file],
+                           capture_output=True, timeout=WAIT_S, check=False)
+            run = json.loads(file.read_text())["runs"][0]
+            self.assertEqual(run["generator"]["unanswered"], 0)
+            self.assertEqual(run["generator"]["unexpected"], 0)
+            self.assertGreater(server.metric("tactus_refused_total", reason="unread"), before)
+            body = json.dumps({"inputs": [{"name": "INPUT0", "datatype": "FP32",
+                                           "shape": [1, 20000], "data": [0] * 20000}]}).encode()
+            # Once the storm is over the next large call is read again.
+            for _ in range(100):
+                status, _, answer = server.post("/v2/models/slow/infer", body)
+                if status == 200:
+                    break
+            self.assertEqual(status, 200, answer)
 
 
 if __name__ == "__main__":
