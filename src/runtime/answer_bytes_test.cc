@@ -17,7 +17,8 @@ using testing::FloatModel;
 using testing::Harness;
 using testing::SendInOneBatch;
 
-constexpr std::size_t kAnswerRow = 2 * sizeof(float);  // bytes that a row of FloatModel has, and answers
+constexpr std::size_t kAnswerRow =
+    2 * sizeof(float);  // bytes that a row of FloatModel has, and answers
 
 testing::HarnessOptions LittleMemory(std::size_t pending_bytes = std::size_t{1} << 20) {
   testing::HarnessOptions options;
@@ -28,7 +29,8 @@ testing::HarnessOptions LittleMemory(std::size_t pending_bytes = std::size_t{1} 
 }
 
 struct AnswerHarness : Harness {
-  explicit AnswerHarness(testing::HarnessOptions options = LittleMemory()) : Harness(std::move(options)) {
+  explicit AnswerHarness(testing::HarnessOptions options = LittleMemory())
+      : Harness(std::move(options)) {
     runtime->Start();
     EXPECT_TRUE(runtime->Serve(FloatModel("m")));
   }
