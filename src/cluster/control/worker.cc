@@ -21,12 +21,13 @@ constexpr milliseconds kStartingEnds{1000};
 constexpr milliseconds kOtherEnds{5000};
 constexpr milliseconds kStartsWithin{600'000};  // models may be measured when they are loaded
 
-// "ready http=1 grpc=2 metrics=3" after `from` in the log.
-std::optional<KeptWorker> ReadyIn(const std::filesystem::path& log, std::uintmax_t from) {
+// "ready http=1 grpc=2 metrics=3" after `from` in the log, or "started" where the worker waits for
+// models that it is to be given, or for other nodes.
+std::optional<KeptWorker> StartedIn(const std::filesystem::path& log, std::uintmax_t from) {
   std::ifstream file(log);
   file.seekg(static_cast<std::streamoff>(from));
   for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("ready ") || file.eof()) continue;
+    if (!(line.starts_with("ready ") || line.starts_with("started ")) || file.eof()) continue;
     KeptWorker kept;
     const std::pair<const char*, std::uint16_t&> ports[] = {{" http=", kept.http},
                                                             {" grpc=", kept.grpc},
@@ -169,7 +170,7 @@ struct Worker::Body {
         StopProcess(*process, milliseconds{1000});
         return "it was not ready in time";
       }
-      ready = ReadyIn(log, from);
+      ready = StartedIn(log, from);
       if (ready) kept = *ready;
       kept.process = *process;
       kept.models = Serves();

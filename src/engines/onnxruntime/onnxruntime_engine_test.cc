@@ -166,7 +166,7 @@ TEST_F(OnnxRuntimeEngine, SaysWhatItsArenasHoldByModel) {
   spec.exits = {{"1", kRoot / "models/ee_s/1/exit1.onnx"}};
   const ModelHandle first = Load(spec);
   const ModelHandle second = Load(spec);
-  const std::vector<Row> rows(3, Row().Add<float>({1, 1, 28, 28}, std::vector<float>(784, 0.5F)));
+  std::vector<Row> rows(3, Row().Add<float>({1, 1, 28, 28}, std::vector<float>(784, 0.5F)));
   ASSERT_TRUE(RunBatch(*engine_, first, rows, 0).status);
   const std::vector<ArenaUse> arenas = engine_->Arenas();
   ASSERT_EQ(arenas.size(), 1u) << "two lanes of one load share their arena";
