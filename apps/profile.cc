@@ -17,7 +17,7 @@
 #include "engines/device_name.h"
 #include "engines/registry.h"
 #include "experiment/experiment.h"
-#include "measurement/front_cost.h"
+#include "load/front_cost.h"
 #include "metrics/report.h"
 #include "output_file.h"
 #include "platform/process.h"

@@ -41,8 +41,10 @@ void Run(std::span<const std::uint8_t> bytes, std::size_t piece) {
   static const std::unique_ptr<HttpHandler> handler =
       MakeKServeHandler({.max_body = 1 << 20}, service);
   const auto budget = std::make_shared<ByteBudget>(std::size_t{4} << 20);
-  RequestReader reader({.head = 1024, .body = 1 << 20},
-                       [&budget](const RequestHead&) { return budget; });
+  RequestReader reader({.head = 1024, .body = 1 << 20}, [&budget](const RequestHead& head) {
+    const bool skips = head.length.value_or(0) % 5 == 4;
+    return AdmittedHead{.budget = budget, .skips = skips};
+  });
   using State = RequestReader::State;
   while (!bytes.empty()) {
     const std::span<char> space = reader.Space();

@@ -1,4 +1,4 @@
-#include "measurement/front_cost.h"
+#include "load/front_cost.h"
 
 #include <algorithm>
 #include <array>
