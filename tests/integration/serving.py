@@ -47,6 +47,18 @@ def make_certificate(folder, name):
         check=True, capture_output=True)
 
 
+def halt(pid):
+    """Stops a process (SIGSTOP) and returns once each of its threads has stopped. Only the thread
+    that takes the signal stops the others, and on a busy machine they run until it is scheduled."""
+    os.kill(pid, signal.SIGSTOP)
+    end = time.monotonic() + WAIT_S
+    for thread in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+            while thread.joinpath("stat").read_text().rpartition(")")[2].split()[0] != "T":
+                assert time.monotonic() < end, f"process {pid} runs on"
+                time.sleep(0.001)
+
+
 def slow_profile():
     """A profile for "slow" alone; every other model is measured when it is loaded."""
     cells = [{"batch": 1, "mean_ms": SLOW_MS}]

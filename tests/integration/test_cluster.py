@@ -15,7 +15,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-from serving import SOURCE, TACTUS, WAIT_S
+from serving import SOURCE, TACTUS, WAIT_S, halt
 from site_processes import free_port
 
 FLEET = SOURCE / "examples" / "street" / "fleet.toml"
@@ -248,7 +248,7 @@ class FaultsTest(unittest.TestCase):
 
     def test_an_agent_told_to_stop_many_times_leaves_no_worker(self):
         worker, agent = self.cluster.worker_pid("south"), self.cluster.agents["south"]
-        os.kill(worker, signal.SIGSTOP)  # it does not end by itself, so its agent is told again
+        halt(worker)  # it does not end by itself, so its agent is told again
         end = time.monotonic() + SETTLE_S
         while agent.poll() is None and time.monotonic() < end:
             agent.send_signal(signal.SIGTERM)

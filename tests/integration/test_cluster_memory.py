@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 from services import Etcd, Postgres, postgres_for
-from serving import TACTUS, WAIT_S
+from serving import TACTUS, WAIT_S, halt
 from test_cluster import FLEET, Cluster, runs, until
 from test_cluster_pipelines import NODES, Traffic, ask, fleet, repository
 
@@ -189,7 +189,7 @@ class ServicesTest(TakeoverCase):
         """One that hangs for longer than its lease leads no more when it goes on."""
         plan = self.cluster.status()["serving"]
         self.cluster.start_one(other)
-        os.kill(self.cluster.controllers[leader].pid, signal.SIGSTOP)
+        halt(self.cluster.controllers[leader].pid)
         until("the other to lead", lambda: self.cluster.leader() == other)
         os.kill(self.cluster.controllers[leader].pid, signal.SIGCONT)
         until("it to wait", lambda: "it waits for its turn" in

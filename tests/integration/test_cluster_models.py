@@ -11,7 +11,7 @@ import tempfile
 import unittest
 import urllib.request
 
-from serving import SOURCE, WAIT_S
+from serving import SOURCE, WAIT_S, halt
 from test_cluster import FLEET, Cluster, infer, until
 from test_cluster_pipelines import NODES, ask, fleet, repository
 
@@ -170,7 +170,7 @@ class ChangeTest(Repository):
         cluster.controller.terminate()
         cluster.controller.wait(timeout=WAIT_S)
         for agent in cluster.agents.values():  # none may fetch before the file has changed
-            agent.send_signal(signal.SIGSTOP)
+            halt(agent.pid)
         cluster.start_controller()
         times.write_text("# tampered\n" + good)
         for agent in cluster.agents.values():

@@ -161,7 +161,7 @@ class IsolateTest(unittest.TestCase):
                     concurrent.futures.ThreadPoolExecutor() as pool:
                 processes = server.processes()
                 for process in processes:
-                    os.kill(process, signal.SIGSTOP)
+                    serving.halt(process)
                 calls = [pool.submit(call, server, "pick", 1) for _ in range(3)]
                 server.await_pending(3)
                 if hung_load:

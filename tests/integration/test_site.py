@@ -17,7 +17,7 @@ import numpy as np
 import tritonclient.grpc as triton
 
 from certificates import certify, day
-from serving import SOURCE, TACTUS, WAIT_S, add_model, identity_config
+from serving import SOURCE, TACTUS, WAIT_S, add_model, halt, identity_config
 from site_processes import Process, Site, free_port
 
 
@@ -130,7 +130,7 @@ class SiteTest(unittest.TestCase):
         first = self.site.leader()
         process = self.site.schedulers[first].process
 
-        self.call_all(200, lambda: process.send_signal(signal.SIGSTOP))
+        self.call_all(200, lambda: halt(process.pid))
         self.await_leads(1 - first, 1)
         process.send_signal(signal.SIGCONT)
         self.await_leads(first, 0)
