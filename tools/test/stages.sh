@@ -54,7 +54,9 @@ run_step() {
       ! wanted integration || labels+=(integration)
       # One test more than there are processors: those of integration wait more than they compute.
       # RESOURCE_LOCK, where the tests are declared, keeps apart those that must not be together.
-      run_ctest release -j $((jobs + 1)) -L "^($(IFS='|'; echo "${labels[*]}"))\$"
+      # What fails is tried once more: real processes beside a build meet every delay there is. The
+      # summary names what held only then.
+      run_ctest release --repeat until-pass:2 -j $((jobs + 1)) -L "^($(IFS='|'; echo "${labels[*]}"))\$"
       ;;
     set-up) bash tools/setup/setup.sh test ;;
     format) ./run format --check ;;
@@ -134,6 +136,7 @@ clock() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
 
 passed=0 failed=0 skipped=0
 failures=()
+unsteady=() # tests that failed and held when they were tried again
 declare -A pid step_of started broken
 
 fail() {  # STEP [TESTS]: counts it as one failure, or as so many
@@ -175,6 +178,10 @@ count() {  # STEP STATUS
         unrun=$(grep -c '\*\*\*Skipped' "$log")
         passed=$((passed + BASH_REMATCH[2] - BASH_REMATCH[1] - unrun))
         skipped=$((skipped + unrun))
+        unsteady+=($(awk '/Test +#/ && /\*\*\*(Failed|Timeout|Exception)/ { failed[name($0)] = 1 }
+          /Test +#.* Passed / && failed[name($0)] { print name($0) }
+          function name(line) { sub(/.*Test +#[0-9]+: /, "", line); sub(/ .*/, "", line); return line }
+          ' "$log"))
         [ "$2" = 0 ] && return
         fail "$1" "${BASH_REMATCH[1]}"
       else
@@ -292,6 +299,7 @@ echo
 echo "took $(clock $((SECONDS - began))) minutes; every step's output is in $logs"
 show_cache "$cache_before"
 [ ${#failures[@]} = 0 ] || echo "failed: ${failures[*]}"
+[ ${#unsteady[@]} = 0 ] || echo "unsteady, held at the second try: ${unsteady[*]}"
 line="$passed passed, $failed failed"
 [ $skipped = 0 ] || line+=", $skipped skipped"
 echo "$line"
