@@ -312,19 +312,23 @@ int MeasureFronts(const ProfileCommand& command) {
   fmt::print(stderr, "a made-up model over HTTP and gRPC: about {:.0f} s\n",
              2 * 2 * rounds * seconds + 2);
   FrontCost http;
+  FrontCost grpc;
   for (const std::string protocol : {"http", "grpc"}) {
     const auto cost = MeasureFront(
         {.program = ThisProgram(), .protocol = protocol, .rounds = rounds, .seconds = seconds},
         [&](double done) { fmt::print(stderr, "{}: {:.0f} %\n", protocol, 100 * done); });
     if (!cost) return ReportBadInput(cost.error());
-    if (protocol == "http") http = *cost;
+    (protocol == "http" ? http : grpc) = *cost;
     fmt::print("{:<6}{:>8.1f} us a call, {:.3f} ns a byte of its body\n", protocol, cost->call_us,
                cost->byte_ns);
   }
   fmt::print(
-      "\nIn a scenario, with `bytes` in its [[models]] (this is HTTP):\n\n"
-      "[front]\ncall_us = {:.1f}\nbyte_ns = {:.3f}\n",
-      http.call_us, http.byte_ns);
+      "\nIn a scenario, with `bytes` in its [[models]] over HTTP, or over gRPC:\n\n"
+      "[front]                 [front]\n"
+      "call_us = {:<14.1f}call_us = {:.1f}\n"
+      "byte_ns = {:<14.3f}byte_ns = {:.3f}\n"
+      "                        unread_bytes = 65535\n",
+      http.call_us, grpc.call_us, http.byte_ns, grpc.byte_ns);
   return 0;
 }
 

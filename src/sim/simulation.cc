@@ -298,7 +298,7 @@ class World final : public Outbox, public PipelineWorld {
     const auto source = static_cast<std::uint32_t>(served_models_->models.size()) + pipeline;
     if (front_.costs()) {
       EndCall(call, answered, at);
-      at = answered ? front_.Answer(at) : front_.Refuse(source, SloOf(source), at);
+      at = answered ? front_.Answer(at) : front_.Refuse(source, true, SloOf(source), at);
     }
     callers_.Ended(source, answered, at, heap_);
     return at;
@@ -355,7 +355,7 @@ class World final : public Outbox, public PipelineWorld {
     const Call call = calls_[place];
     free_calls_.push_back(place);
     CountEnd(false);
-    const TimePoint told = front_.Refuse(call.source, SloOf(call.source), now_);
+    const TimePoint told = front_.Refuse(call.source, false, SloOf(call.source), now_);
     const auto models = static_cast<std::uint32_t>(served_models_->models.size());
     if (call.source < models) {
       const Request request{.arrival = call.sent, .deadline = call.sent + SloOf(call.source)};

@@ -67,6 +67,7 @@ constexpr std::array kScenarioFields = {
     ScenarioField<S>{"drift", "every_ms", &S::drift_every_ms, 1e-3, kLongestMillis},
     ScenarioField<S>{"front", "call_us", &S::front_call_us, 0, 1e6},
     ScenarioField<S>{"front", "byte_ns", &S::front_byte_ns, 0, 1e3},
+    ScenarioField<S>{"front", "unread_bytes", &S::front_unread_bytes, 0, 1e9},
     ScenarioField<S>{"front", "threads", &S::front_threads, 1, 1024},
     ScenarioField<S>{"front", "reads", &S::front_reads, 0, 0, "in-time|all"},
     ScenarioField<S>{"front", "cores", &S::front_cores, 0, 0, "own|shared"},

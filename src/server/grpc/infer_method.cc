@@ -122,6 +122,8 @@ CallMethod::Admission InferMethod::Admit(std::size_t size, std::span<const std::
     auto body =
         gate_.bodies->Enter(service_, ModelNameIn(first), -1, size, call_->head().TimeLeft());
     if (!body) {
+      const auto model = service_.Find(ModelNameIn(first), -1);
+      if (model && (*model)->slo > Duration{}) time_ = (*model)->slo;
       Refuse(body.error());
       return Admission::kEnd;
     }

@@ -149,9 +149,10 @@ void Connection::Read() {
   }
   reading_ = true;
   AwakeAt(std::clamp(reader_.missing(), std::size_t{1}, kBodyAtOnce));
-  stream().async_read_some(
-      asio::buffer(space.data(), space.size()),
-      [self = Self()](error_code error, std::size_t n) { self->OnRead(error, n); });
+  auto done = [self = Self()](error_code error, std::size_t n) { self->OnRead(error, n); };
+  const asio::mutable_buffer buffer(space.data(), space.size());
+  if (reader_.skips()) return stream().AsyncDiscardSome(buffer, std::move(done));
+  stream().async_read_some(buffer, std::move(done));
 }
 
 // What is there is read at once, however little; then the kernel wakes us when there is so much, or

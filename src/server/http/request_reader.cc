@@ -441,6 +441,10 @@ RequestReader::State RequestReader::Next() {
 
 RequestReader::State RequestReader::state() const { return body_->state; }
 
+bool RequestReader::skips() const {
+  return body_->skips && body_->state == State::kBody && body_->body_expected;
+}
+
 std::size_t RequestReader::missing() const {
   const bool known = body_->state == State::kBody && body_->body_expected;
   return known ? *body_->body_expected - body_->body_size : 0;

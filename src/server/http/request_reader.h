@@ -66,6 +66,8 @@ class RequestReader {
   State state() const;
   // Bytes of the body that are still to come; 0 where its length is not known beforehand.
   std::size_t missing() const;
+  // The next bytes are of a body that is thrown away: nobody looks at what is written to Space().
+  bool skips() const;
   // Nothing of a request has come yet.
   bool idle() const;
   // The client waits for "100 Continue" before it sends the body. True once for each request.

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include <sys/socket.h>
+
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
@@ -76,6 +78,12 @@ class ClientStream {
   void async_read_some(const Buffers& buffers, Done&& done) {
     if (secret_) return secret_->async_read_some(buffers, std::forward<Done>(done));
     plain_->async_read_some(buffers, std::forward<Done>(done));
+  }
+  // Reads what nobody looks at: the kernel spares itself the copy where it can.
+  template <class Done>
+  void AsyncDiscardSome(boost::asio::mutable_buffer buffer, Done&& done) {
+    if (secret_) return secret_->async_read_some(buffer, std::forward<Done>(done));
+    plain_->async_receive(buffer, MSG_TRUNC, std::forward<Done>(done));
   }
   template <class Buffers, class Done>
   void async_write_some(const Buffers& buffers, Done&& done) {

@@ -19,6 +19,7 @@ Front::Front(const Scenario& scenario)
       reads_all_(scenario.front_reads == "all"),
       half_(FromMillis(scenario.front_call_us / 2 * 1e-3)),
       ns_per_byte_(scenario.front_byte_ns),
+      unread_bytes_(static_cast<std::size_t>(scenario.front_unread_bytes)),
       free_(static_cast<std::size_t>(scenario.front_threads), kStart),
       at_(kStart) {
   for (const ScenarioModel& model : scenario.models) bytes_.push_back(model.bytes);
@@ -33,7 +34,8 @@ Front::Read Front::Take(std::uint32_t source, Duration slo, TimePoint now) {
   const bool large = !reads_all_ && bytes_[source] >= BodyGate::kLeastBytes;
   if (large) place = gates_[source].Enter(begun + slo, begun);
   const bool unread = large && !place;
-  const double body = unread ? 0 : ns_per_byte_ * static_cast<double>(bytes_[source]);
+  const std::size_t bytes = unread ? std::min(unread_bytes_, bytes_[source]) : bytes_[source];
+  const double body = ns_per_byte_ * static_cast<double>(bytes);
   Read read = Work(half_ + Nanos(std::llround(body)), now);
   read.place = place;
   read.unread = unread;
@@ -46,9 +48,9 @@ TimePoint Front::Answer(TimePoint now) {
   return work.done;
 }
 
-TimePoint Front::Refuse(std::uint32_t source, Duration slo, TimePoint now) {
+TimePoint Front::Refuse(std::uint32_t source, bool read, Duration slo, TimePoint now) {
   static const std::string kClient = "all";
-  const TimePoint told = pace_.When(kClient, bytes_[source], slo, now);
+  const TimePoint told = pace_.When(kClient, read ? bytes_[source] : 0, slo, now);
   return std::max(told, Work(half_, now).done);
 }
 

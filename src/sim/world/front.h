@@ -38,8 +38,9 @@ class Front {
   }
   // When its client has an answer that is there `now`.
   TimePoint Answer(TimePoint now);
-  // When it hears of a refusal; all clients have one address. `slo`: of the call.
-  TimePoint Refuse(std::uint32_t source, Duration slo, TimePoint now);
+  // When it hears of a refusal; all clients have one address. `read`: the call's body was; `slo`: of
+  // the call.
+  TimePoint Refuse(std::uint32_t source, bool read, Duration slo, TimePoint now);
   // As the server leaves it before a deadline.
   Duration BothWays() const { return delay_.BothWays(); }
   // How long a batch takes that needs `alone`, where lanes and I/O threads share a core.
@@ -55,6 +56,7 @@ class Front {
   const bool reads_all_;
   const Duration half_;  // of a call, beside its body
   const double ns_per_byte_;
+  const std::size_t unread_bytes_;
   std::vector<std::size_t> bytes_;  // of a call, by source
   std::vector<BodyGate> gates_;     // by source
   std::vector<TimePoint> free_;     // by thread: when it has done what it was given

@@ -1,5 +1,8 @@
 #include "sim/world/front.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 namespace tactus {
@@ -52,11 +55,41 @@ TEST(Front, SpacesRefusalsOfThoseWhoComeBackAtOnce) {
   TimePoint now = kStart;
   int told = 0;
   while (now < kStart + Seconds(1)) {
-    now = front.Refuse(0, Millis(500), now);
+    now = front.Refuse(0, true, Millis(500), now);
     ++told;
   }
   EXPECT_GT(told, 500);
   EXPECT_LT(told, 2200);  // a twentieth of a core, at 25 us each
+}
+
+TEST(Front, RefusesUnreadBodiesAsSmallCalls) {
+  Front read(Costly());
+  Front unread(Costly());
+  TimePoint read_at = kStart;
+  TimePoint unread_at = kStart;
+  for (int i = 0; i < 100; ++i) {
+    read_at = read.Refuse(1, true, Millis(500), read_at);
+    unread_at = unread.Refuse(1, false, Millis(500), unread_at);
+  }
+  EXPECT_LT(unread_at - kStart, (read_at - kStart) / 10);
+}
+
+TEST(Front, ReadsOfARefusedBodyWhatComesBeforeTheRefusal) {
+  Scenario scenario = Costly();
+  for (const double unread_bytes : {0.0, 100'000.0, 5'000'000.0}) {
+    scenario.front_unread_bytes = unread_bytes;
+    Front front(scenario);
+    // What is lost fills the gate until it is due.
+    for (int i = 0; i < 1000; ++i) {
+      const Front::Read call = front.Take(1, kFrontSlo, kStart);
+      if (call.place) front.Leave(1, *call.place, false, kStart);
+    }
+    const TimePoint now = kStart + Millis(900);
+    const Front::Read call = front.Take(1, kFrontSlo, now);
+    ASSERT_TRUE(call.unread);
+    const double body_us = 0.3e-3 * std::min(unread_bytes, 1e6);
+    EXPECT_EQ(call.done - call.begun, Micros(20 + std::lround(body_us)));
+  }
 }
 
 TEST(Front, SharedCoresStretchBatchesByItsWork) {
