@@ -7,11 +7,10 @@
 #include <string>
 #include <utility>
 
-#include <sys/socket.h>
-
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
+#include <sys/socket.h>
 
 #include "base/expected.h"
 
