@@ -56,7 +56,8 @@ run_step() {
       # RESOURCE_LOCK, where the tests are declared, keeps apart those that must not be together.
       # What fails is tried once more: real processes beside a build meet every delay there is. The
       # summary names what held only then.
-      run_ctest release --repeat until-pass:2 -j $((jobs + 1)) -L "^($(IFS='|'; echo "${labels[*]}"))\$"
+      run_ctest release --repeat until-pass:2 -j $((jobs + 1)) \
+        -L "^($(IFS='|'; echo "${labels[*]}"))\$"
       ;;
     set-up) bash tools/setup/setup.sh test ;;
     format) ./run format --check ;;
@@ -180,7 +181,9 @@ count() {  # STEP STATUS
         skipped=$((skipped + unrun))
         unsteady+=($(awk '/Test +#/ && /\*\*\*(Failed|Timeout|Exception)/ { failed[name($0)] = 1 }
           /Test +#.* Passed / && failed[name($0)] { print name($0) }
-          function name(line) { sub(/.*Test +#[0-9]+: /, "", line); sub(/ .*/, "", line); return line }
+          function name(line) {
+            sub(/.*Test +#[0-9]+: /, "", line); sub(/ .*/, "", line); return line
+          }
           ' "$log"))
         [ "$2" = 0 ] && return
         fail "$1" "${BASH_REMATCH[1]}"
