@@ -127,7 +127,7 @@ def simulate(tactus, case, cell, front, folder):
     retry, load = cell
     arrivals = (f'rate_rps = {load}' if retry is None else
                 f'process = "closed"\ncallers = {load // len(case.emulated)}\nthink_ms = 0\n'
-                f'retry_ms = {1000 * retry}')
+                f'retry_ms = {max(1000 * retry, 0.1)}')
     models = '\n'.join(
         f'[[models]]\nname = "{name}"\nslo_ms = {model.slo_ms}\nbytes = {model.bytes}\n'
         + (f'priority = {model.priority}\n' if model.priority else '')
