@@ -87,8 +87,8 @@ Status JudgeDeclared(const ModelSpec& spec, Trial& trial, const BatchTrial& batc
     case BatchTrial::End::kMisshapen:
       if (trial.AlwaysMisshapen()) {
         return InvalidArgument(fmt::format(
-            "{}{}max_batch_size: {}: model '{}' does not run in batches, whatever its inputs are: "
-            "{}; state 0, and the first dimension in all dims",
+            "{}{}max_batch_size: {}: model '{}' does not run in batches with any input that was "
+            "tried: {}; state 0, and the first dimension in all dims",
             spec.batch_place, spec.batch_place.empty() ? "" : ": ", spec.max_batch, spec.name,
             batch.why));
       }
