@@ -1,6 +1,7 @@
 #include "server/http/connection.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <new>
 #include <utility>
 
@@ -27,6 +28,8 @@ constexpr std::chrono::milliseconds kLinger{2000};
 // A large body is taken in pieces of this size where it does not come at once: a reader that is
 // faster than its sender on the same machine makes it wake a thread with every few packets.
 constexpr std::size_t kBodyAtOnce = std::size_t{64} << 10;
+// Of a body that is thrown away, between two looks at all that has come.
+constexpr std::size_t kDiscardAtOnce = std::size_t{256} << 10;
 
 // A text of this size is read in a millisecond or so, and a client that sends many is one of many.
 constexpr std::size_t kHeavyText = std::size_t{32} << 10;
@@ -149,10 +152,41 @@ void Connection::Read() {
   }
   reading_ = true;
   AwakeAt(std::clamp(reader_.missing(), std::size_t{1}, kBodyAtOnce));
-  auto done = [self = Self()](error_code error, std::size_t n) { self->OnRead(error, n); };
-  const asio::mutable_buffer buffer(space.data(), space.size());
-  if (reader_.skips()) return stream().AsyncDiscardSome(buffer, std::move(done));
-  stream().async_read_some(buffer, std::move(done));
+  if (reader_.skips() && !stream().secret()) return AwaitDiscard();
+  stream().async_read_some(
+      asio::buffer(space.data(), space.size()),
+      [self = Self()](error_code error, std::size_t n) { self->OnRead(error, n); });
+}
+
+// Bodies that are thrown away must not hold up those that are read: they have what time is left.
+void Connection::AwaitDiscard() {
+  stream().socket().async_wait(asio::socket_base::wait_read, [self = Self()](error_code error) {
+    if (error) return self->OnRead(error, 0);
+    self->thread().turns().Add(self->address(), [self] { self->Discard(); });
+  });
+}
+
+void Connection::Discard() {
+  reading_ = false;
+  if (phase_ != Phase::kReading) return Read();
+  for (std::size_t left = kDiscardAtOnce; left > 0;) {
+    const std::span<char> space = reader_.Space();
+    const std::size_t most = std::min(space.size(), left);
+    // The kernel spares itself the copy.
+    const ssize_t n =
+        recv(stream().socket().native_handle(), space.data(), most, MSG_TRUNC | MSG_DONTWAIT);
+    if (n == 0) return OnRead(asio::error::eof, 0);
+    if (n < 0) {
+      if (errno == EAGAIN || errno == EINTR) break;
+      return OnRead(error_code(errno, boost::system::system_category()), 0);
+    }
+    left -= static_cast<std::size_t>(n);
+    Heard();
+    if (reader_.Commit(static_cast<std::size_t>(n)) != RequestReader::State::kBody) {
+      return Advance(reader_.state());
+    }
+  }
+  Read();
 }
 
 // What is there is read at once, however little; then the kernel wakes us when there is so much, or

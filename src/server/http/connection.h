@@ -61,6 +61,8 @@ class Connection final : public Exchange, public NetConnection {
   std::expected<AdmittedHead, HttpResponse> Admit(const RequestHead& head);
   void Read();
   void AwakeAt(std::size_t bytes);
+  void AwaitDiscard();
+  void Discard();
   void OnRead(boost::system::error_code error, std::size_t n);
   void OnEnd();
   void Advance(RequestReader::State state);

@@ -10,7 +10,6 @@
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
-#include <sys/socket.h>
 
 #include "base/expected.h"
 
@@ -77,12 +76,6 @@ class ClientStream {
   void async_read_some(const Buffers& buffers, Done&& done) {
     if (secret_) return secret_->async_read_some(buffers, std::forward<Done>(done));
     plain_->async_read_some(buffers, std::forward<Done>(done));
-  }
-  // Reads what nobody looks at: the kernel spares itself the copy where it can.
-  template <class Done>
-  void AsyncDiscardSome(boost::asio::mutable_buffer buffer, Done&& done) {
-    if (secret_) return secret_->async_read_some(buffer, std::forward<Done>(done));
-    plain_->async_receive(buffer, MSG_TRUNC, std::forward<Done>(done));
   }
   template <class Buffers, class Done>
   void async_write_some(const Buffers& buffers, Done&& done) {

@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kSweepPeriod{100};
 }  // namespace
 
 IoThread::IoThread(std::size_t index, std::shared_ptr<NetContext> server)
-    : index_(index), server_(std::move(server)), io_(1), sweep_(io_) {}
+    : index_(index), server_(std::move(server)), io_(1), sweep_(io_), turns_(io_) {}
 
 void IoThread::Run() {
   NameThisThread(fmt::format("io-{}", index_));
@@ -50,20 +50,6 @@ bool IoThread::MakeRoom() {
   if (longest == nullptr) return false;
   longest->Abort();
   return true;
-}
-
-void IoThread::AwaitShake(std::shared_ptr<NetConnection> connection) {
-  const bool first = shaking_.empty();
-  const std::string& address = connection->address();
-  shaking_.Add(address, std::move(connection));
-  if (first) boost::asio::post(io_, [self = shared_from_this()] { self->ShakeNext(); });
-}
-
-void IoThread::ShakeNext() {
-  shaking_.Take()->Shake();
-  if (shaking_.empty()) return;
-  // Behind what the hello that is there has just set off.
-  boost::asio::post(io_, [self = shared_from_this()] { self->ShakeNext(); });
 }
 
 void IoThread::Sweep() {

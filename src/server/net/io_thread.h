@@ -10,7 +10,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "server/net/client_turns.h"
+#include "server/net/loop_turns.h"
 #include "server/net/net_context.h"
 
 namespace tactus {
@@ -36,9 +36,9 @@ class IoThread : public std::enable_shared_from_this<IoThread> {
   // one that has no request under way. False: all are busy.
   bool MakeRoom();
 
-  // From this thread: shakes hands once it is the connection's turn. Addresses take turns, and one
-  // signature is made between two looks at all that has come.
-  void AwaitShake(std::shared_ptr<NetConnection> connection);
+  // From this thread: what can wait for the calls that are served (handshakes, bodies that are
+  // thrown away). Pieces hold their connection.
+  LoopTurns& turns() { return turns_; }
 
   // From this thread.
   void Add(NetConnection* connection) { connections_.insert(connection); }
@@ -47,7 +47,6 @@ class IoThread : public std::enable_shared_from_this<IoThread> {
  private:
   using Clock = std::chrono::steady_clock;
   void Sweep();
-  void ShakeNext();
 
   const std::size_t index_;
   const std::shared_ptr<NetContext> server_;
@@ -55,7 +54,7 @@ class IoThread : public std::enable_shared_from_this<IoThread> {
   boost::asio::io_context io_;
   boost::asio::steady_timer sweep_;
   std::unordered_set<NetConnection*> connections_;
-  ClientTurns<std::shared_ptr<NetConnection>> shaking_;  // who waits to shake hands, by address
+  LoopTurns turns_;
   bool swept_ = false;
   bool draining_ = false;
   bool expired_ = false;  // every connection has been told that the grace is over

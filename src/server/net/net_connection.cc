@@ -41,12 +41,12 @@ void NetConnection::Start() {
   }
   Limit(ShakeLimit());
   // What waits for its turn costs nothing but its descriptor.
-  stream_.socket().async_wait(asio::socket_base::wait_read,
-                              [self = shared_from_this()](error_code error) {
-                                if (self->closed_) return;
-                                if (error) return self->Abort();
-                                self->thread_->AwaitShake(self);
-                              });
+  stream_.socket().async_wait(
+      asio::socket_base::wait_read, [self = shared_from_this()](error_code error) {
+        if (self->closed_) return;
+        if (error) return self->Abort();
+        self->thread_->turns().Add(self->address_, [self] { self->Shake(); });
+      });
 }
 
 void NetConnection::Shake() {
