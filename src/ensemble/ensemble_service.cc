@@ -219,13 +219,13 @@ CallId EnsembleService::Infer(InferCall&& call) {
   Observer* const observer = ensemble->is_part() ? nullptr : options_.observer;
   const auto passed = std::chrono::duration_cast<Duration>(around_->clock() - call.received);
   if (call.limit.IsOver(std::max(passed, Duration{}))) {
-    return Refuse(call, ErrorCode::kDeadlineExceeded, "the request's time was over when it came",
-                  observer);
+    return Refuse(call, ErrorCode::kDeadlineExceeded,
+                  "the deadline had passed when the request arrived", observer);
   }
   if (around_->calls.fetch_add(1, std::memory_order_relaxed) >= around_->most_calls) {
     around_->calls.fetch_sub(1, std::memory_order_relaxed);
     return Refuse(call, ErrorCode::kResourceExhausted,
-                  fmt::format("the server holds all the calls of ensembles it may hold ({})",
+                  fmt::format("the server is full: it holds at most {} calls of ensembles",
                               around_->most_calls),
                   observer);
   }

@@ -335,7 +335,8 @@ CallId Runtime::Body::Infer(InferCall&& call) {
   }
   // Whatever --expiry says: it would be the most urgent of all, and nobody waits for it.
   if (call.limit.IsOver(std::max(clock.Now() - clock.At(call.received), Duration{}))) {
-    return Refuse(call, ErrorCode::kDeadlineExceeded, "the request's time was over when it came");
+    return Refuse(call, ErrorCode::kDeadlineExceeded,
+                  "the deadline had passed when the request arrived");
   }
   std::shared_ptr<ServedModel> model = repository->Acquire(call.model.get());
   if (model == nullptr) {
@@ -345,8 +346,8 @@ CallId Runtime::Body::Infer(InferCall&& call) {
   if (pending == nullptr) {
     model->outstanding.fetch_sub(1, std::memory_order_release);
     return Refuse(call, ErrorCode::kResourceExhausted,
-                  fmt::format("the server holds all it may hold ({} calls, {} bytes of inputs and "
-                              "of answers on their way)",
+                  fmt::format("the server is full: it holds at most {} calls (--call-capacity) and "
+                              "{} bytes of inputs and answers (--pending-mb)",
                               options.call_capacity, options.pending_bytes));
   }
   pending->call = std::move(call);

@@ -54,7 +54,7 @@ class Checked {
   template <class T>
   Expected<T> Result(T value) const {
     if (wrong_ == nullptr) return value;
-    return InvalidArgument(std::string("a message whose ") + wrong_ + " makes no sense");
+    return InvalidArgument(std::string("invalid ") + wrong_ + " in a message");
   }
 
  private:

@@ -60,13 +60,13 @@ TEST(Codec, EveryMessageComesBackAsItWas) {
 
 TEST(Codec, WhatMakesNoSenseIsRefusedByName) {
   control::FromNode wire;
-  EXPECT_EQ(Decode(wire).error().message, "a message whose count of starts makes no sense");
+  EXPECT_EQ(Decode(wire).error().message, "invalid count of starts in a message");
   wire.set_count(1);
-  EXPECT_EQ(Decode(wire).error().message, "a message whose kind makes no sense");
+  EXPECT_EQ(Decode(wire).error().message, "invalid kind in a message");
   wire.mutable_beat()->add_rates()->set_rps(-1);
-  EXPECT_EQ(Decode(wire).error().message, "a message whose rate makes no sense");
+  EXPECT_EQ(Decode(wire).error().message, "invalid rate in a message");
   wire.set_node(std::string(300, 'x'));
-  EXPECT_EQ(Decode(wire).error().message, "a message whose node makes no sense");
+  EXPECT_EQ(Decode(wire).error().message, "invalid node in a message");
 
   // A node writes under a model's name, and reads by its digest.
   control::ToNode order;
@@ -74,12 +74,12 @@ TEST(Codec, WhatMakesNoSenseIsRefusedByName) {
   ref.set_digest(std::string(64, 'a'));
   for (const char* name : {"", "..", "../x", "a/b", ".hidden"}) {
     ref.set_name(name);
-    EXPECT_EQ(Decode(order).error().message, "a message whose model's name makes no sense") << name;
+    EXPECT_EQ(Decode(order).error().message, "invalid model's name in a message") << name;
   }
   ref.set_name("a");
   EXPECT_TRUE(Decode(order));
   ref.set_digest("../" + std::string(61, 'a'));
-  EXPECT_EQ(Decode(order).error().message, "a message whose model's digest makes no sense");
+  EXPECT_EQ(Decode(order).error().message, "invalid model's digest in a message");
 }
 
 // A file's name in it would else end the connection of a node in trouble.
@@ -124,9 +124,9 @@ TEST(StateFile, IsReadAsItWasWrittenOrRefusedWithItsLine) {
   ASSERT_TRUE(Write(links, folder.path()));
   EXPECT_EQ(ReadLinks(folder.path()), links);
   EXPECT_EQ(ParseLinksFile("links { rtt_ns: -1 }", "l").error().message,
-            "l: a message whose link's round trip makes no sense");
+            "l: invalid link's round trip in a message");
   EXPECT_EQ(ParseRoutesFile("routes { to { weight: -1 } }", "r").error().message,
-            "r: a message whose weight makes no sense");
+            "r: invalid weight in a message");
 
   const auto refused = ParseNodeFile("home: 5\nsomething: 1\n", "n");
   EXPECT_TRUE(refused.error().message.starts_with("n:2: ")) << refused.error().message;

@@ -205,7 +205,7 @@ void RemoteEngine::Submit(ModelHandle handle, const BatchJob& job,
   const auto launched = body_->book.TakeLaunched(job.id);
   if (!launched) {
     BatchResult result;
-    result.status = Internal("a batch that nobody granted");
+    result.status = Internal("internal: batch has no grant");
     return completions.Done(job.id, std::move(result));
   }
   auto call = std::make_shared<Body::Call>();

@@ -184,8 +184,9 @@ KeyRequest RequestBy(EVP_PKEY* key) {
 Status MakeAuthority(const std::filesystem::path& folder, const std::vector<std::string>& hosts) {
   std::error_code code;
   if (std::filesystem::exists(folder / "authority.key", code)) {
-    return Fail(ErrorCode::kAlreadyExists,
-                folder.string() + ": there is an authority here already; another folder, please");
+    return Fail(
+        ErrorCode::kAlreadyExists,
+        folder.string() + ": already contains a certificate authority; choose an empty folder");
   }
   std::string names = "URI:" + std::string(kNodeUri) + kControllerNode;
   for (const std::string& host : hosts) {
