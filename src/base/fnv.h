@@ -9,7 +9,7 @@ namespace tactus {
 
 inline constexpr std::uint64_t kFnvStart = 0xcbf29ce484222325u;
 
-// Of `bytes` behind those that gave `hash`.
+// The hash of `bytes` that follow those whose hash is `hash`.
 constexpr std::uint64_t Fnv1a(std::string_view bytes, std::uint64_t hash = kFnvStart) {
   for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   return hash;

@@ -13,7 +13,7 @@ inline std::string NumberText(double value) {
   return text;
 }
 
-// Of a part of a whole: "33.3 %".
+// A part of a whole as text: "33.3 %".
 inline std::string PercentText(double part) { return NumberText(100 * part) + " %"; }
 
 }  // namespace tactus

@@ -39,7 +39,7 @@ class Underway {
     if (--count_ == 0) none_.notify_all();
   }
 
-  // Those that have not ended.
+  // The calls that have not ended.
   std::vector<std::shared_ptr<Call>> all() const {
     std::vector<std::shared_ptr<Call>> found;
     const std::lock_guard lock(mutex_);

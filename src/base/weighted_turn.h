@@ -1,4 +1,4 @@
-// Whose turn it is where turns are shared by weight, as evenly as may be.
+// Shares turns by weight, as evenly as possible.
 #pragma once
 
 #include <cstddef>

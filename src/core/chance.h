@@ -14,13 +14,13 @@
 
 namespace tactus {
 
-// Of a model's requests, those that would be late or given up.
+// The part of a model's requests that would be late or given up.
 struct ChanceViolations {
   double ratio = 0;
   double error = 0;  // standard, of the ratio: few requests were drawn of a model that is rare
 };
 
-// Of a plan.
+// The violations of a plan, by model and of all.
 struct PlanViolations {
   std::vector<ChanceViolations> models;  // by ModelId
   ChanceViolations all;                  // of all requests, by what is expected of each model

@@ -6,7 +6,7 @@
 
 namespace tactus {
 
-// Of the requests of a turn's model that are sent to the lane, the fraction that may be violations;
+// The fraction of the requests of a turn's model sent to the lane that may be violations;
 // up to 1, where nothing is known. As if each turn of the other models took a whole planned batch,
 // what waits when it is the model's turn is a Markov chain: what the turn before left, and what
 // came since (Poisson). Whoever comes when that is less than so many planned batches as have time

@@ -6,7 +6,7 @@
 namespace tactus {
 
 struct DeviceLimits {
-  // That a plan may make of it at a time. gpu-lets splits a device in two (Section 3.2).
+  // Lanes that a plan may make of the device at a time. gpu-lets splits it in two (Section 3.2).
   int most_lanes = 2;
   double memory_mb = std::numeric_limits<double>::infinity();
   double use = 1;  // the most that the fractions of its lanes add up to

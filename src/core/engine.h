@@ -177,7 +177,7 @@ class Engine {
   // they run or load, and starts no more. From any thread; waits for nothing.
   virtual void Abandon() noexcept {}
   virtual MemoryUse Memory(ModelHandle) const { return {}; }
-  // Of this process, by model version. Thread-safe; waits for no batch.
+  // The arenas of this process, by model version. Thread-safe; waits for no batch.
   virtual std::vector<ArenaUse> Arenas() const { return {}; }
   // Inputs to measure the model with, in the order of ModelSpec::inputs, where noise or zeros would
   // not do: no noise is a JPEG. Empty: they would.

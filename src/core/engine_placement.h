@@ -15,7 +15,7 @@ inline constexpr int kTrialProcess = -1;
 struct CpuPlacement {
   int threads = 1;
   std::vector<int> cores = {};
-  // Of an engine in processes of its own: which of them.
+  // Which process, if the engine runs in processes of its own.
   int process = 0;
 
   bool operator==(const CpuPlacement&) const = default;
@@ -31,11 +31,11 @@ struct CudaPlacement {
 
 using EnginePlacement = std::variant<CpuPlacement, CudaPlacement>;
 
-// Of an engine that runs on processors alone.
+// The placement of an engine that runs on processors alone.
 inline const CpuPlacement& OnCpu(const EnginePlacement& placement) {
   return std::get<CpuPlacement>(placement);
 }
-// Of the threads that feed a lane; empty: any.
+// The cores of the threads that feed a lane; empty: any.
 inline std::vector<int> CoresOf(const EnginePlacement& placement) {
   const auto* cpu = std::get_if<CpuPlacement>(&placement);
   return cpu == nullptr ? std::vector<int>{} : cpu->cores;

@@ -53,7 +53,8 @@ struct FleetStage {
   ModelId model{0};
   std::vector<FleetStageId> after = {};  // earlier ones, in order
   double items = 1;                      // that it works on for each of the pipeline's frames, mean
-  // Of the gaps between its items; below 0: not measured, and derived from `items` (CoefficientOf).
+  // Coefficient of variation of the gaps between items; below 0: derived from `items`
+  // (CoefficientOf).
   double cv = -1;
   double in_kb = 0;   // of an item, as it is sent over a link
   double out_kb = 0;  // of an answer

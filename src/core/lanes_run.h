@@ -101,8 +101,8 @@ class LanesRun {
     double slo = 0;
     double quickest = 0;
     std::vector<Route> routes;
-    // Whose turn it is, one after another; after as many as the weights add up to it begins anew.
-    // It is found as far as it was needed.
+    // The routes in the order of their turns; after as many as the weights add up to it begins
+    // anew. It is found as far as it was needed.
     std::vector<std::uint16_t> turns;
     std::vector<double> credit;  // by route, after these
     std::size_t turn = 0;        // the next

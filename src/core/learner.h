@@ -31,7 +31,7 @@ class Learner {
     return InvalidArgument("this policy keeps nothing that it learns");
   }
 
-  // Of its predictions of what batches would cost each other, where it makes any.
+  // How far its predictions of what batches cost each other were off; null: it makes none.
   virtual const PredictionErrors* prediction_errors() const { return nullptr; }
 };
 

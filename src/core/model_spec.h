@@ -53,7 +53,7 @@ struct ModelSpec {
   std::map<std::string, std::vector<std::string>> labels;  // of classes, by output; may have none
   std::map<std::string, std::string> parameters;
   std::string config;  // as declared, encoded by the front ends; opaque elsewhere
-  // Of all that its folder holds, where whoever reads it is asked for it; empty: nobody said.
+  // The digest of all that its folder holds, if the reader was asked for it; else empty.
   std::string digest = {};
   // Which load of the model this is: lanes with one number share what the first of them read from
   // its files. 0: shared with nobody.

@@ -21,7 +21,7 @@ struct PlannedModel {
   double rate_rps = 0;   // that must be sustained
   Duration slo{};        // from arrival to answer
   double memory_mb = 0;  // on every device that serves it
-  // Of the rate, what comes in the mean, by chance (core/chance.h); the rest is headroom. 0: not
+  // Mean rate if arrivals are Poisson (core/chance.h); `rate_rps` minus this is headroom. 0: not
   // known, or requests come evenly.
   double expected_rps = 0;
 };

@@ -33,7 +33,7 @@ struct PolicyTraits {
   // It needs a device that stops batches of lower priority between their kernels and resumes them
   // later (XSched). Only the simulator has one.
   bool suspends = false;
-  // Of a policy that reads plans. A driver that knows the planner hands over a first plan at the
+  // The planner whose plans the policy reads. A driver that knows it hands over a first plan at the
   // start and a new one every epoch; until then, and in drivers that do not, view.plan is null and
   // the policy must do without. Empty: it reads none.
   std::string planner = {};

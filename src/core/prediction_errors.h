@@ -59,7 +59,7 @@ struct Prediction {
   double actual = 0;
 };
 
-// Of batches that had neighbours.
+// How far predictions were off for batches that had neighbours.
 struct PredictionErrors {
   RatioCounts kernel;    // (predicted - actual) / actual, of the kernels' time
   RatioCounts latency;   // the same of the whole: waiting, link and kernels

@@ -24,7 +24,7 @@ class PriorityLevels {
     priorities_.erase(std::unique(priorities_.begin(), priorities_.end()), priorities_.end());
   }
 
-  // Of the levels, the highest first.
+  // The priorities of the levels, the highest first.
   std::span<const int> priorities() const { return priorities_; }
 
   // 0 is the highest level that any model has. Of a priority: the level of the models which have it

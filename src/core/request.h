@@ -9,7 +9,7 @@
 
 namespace tactus {
 
-// Of a request or a model; 1 is the highest.
+// The lowest priority of a request or a model; 1 is the highest.
 inline constexpr int kLowestPriority = 1'000'000;
 
 struct Request {

@@ -19,7 +19,7 @@ namespace tactus {
 
 struct FollowOptions {
   bool on = false;
-  // That the table holds: 50, 95, 99, 100 (the most) or 0 (the mean). What is followed is this.
+  // The percentile that the table holds and follows: 50, 95, 99, 100 (maximum) or 0 (mean).
   double percentile = 95;
   // Also keeps a reserve for stalls (StallWatch), which costs accuracy or the size of batches.
   bool stalls = false;

@@ -21,12 +21,12 @@ class EngineShelf {
   // Thread-safe; the engine lives as long as the shelf. The error of MakeEngine.
   Expected<Engine*> For(std::string_view platform);
 
-  // Of the engines made so far: their names, by comma, and whether one is emulated.
+  // The names of the engines made so far, with commas between them; whether one is emulated.
   std::string names() const;
   bool emulated() const;
-  // Of all of them, in this process.
+  // The arenas of all of them in this process.
   std::vector<ArenaUse> arenas() const;
-  // Those that run engines of the shelf.
+  // The processes that run engines of the shelf.
   std::vector<EngineProcessReading> processes() const;
 
  private:

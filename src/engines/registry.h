@@ -35,10 +35,10 @@ struct EngineInfo {
   std::string summary;   // one line
 };
 
-// Of models that are chains of operators (engines/op): they run on the host.
+// The platform of models that are chains of operators (engines/op): they run on the host.
 inline constexpr std::string_view kHostPlatform = "tactus_op";
 
-// Those of this build: onnxruntime is there only if its headers were, when it was built.
+// The engines of this build: onnxruntime is there only if its headers were, when it was built.
 std::vector<EngineInfo> Engines();
 // "onnxruntime, op, identity, emulated"
 std::string EngineNames();

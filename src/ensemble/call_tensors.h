@@ -52,7 +52,7 @@ class CallTensors {
   };
   using Owners = std::vector<std::shared_ptr<const void>>;
 
-  // Of a reader in `level`; the ensemble itself reads as item 0 of level 0.
+  // Fetches a tensor for a reader in `level`; the ensemble itself reads as item 0 of level 0.
   Expected<OutputTensor> Fetch(const TensorEdge& edge, LevelId level, std::uint32_t item,
                                bool to_batch, const ItemProgress& progress, Owners& owners) const;
   Expected<OutputTensor> FetchRows(const TensorEdge& edge, LevelId level, std::uint32_t item,

@@ -31,7 +31,7 @@ class EnsembleCounters {
     out.queue = Of(queue_);
     out.compute_infer = Of(execution_);
     out.execution_count = out.success.count;
-    // Of these the steps' own statistics tell.
+    // The steps' own statistics tell these.
     out.compute_input = out.compute_output = {out.success.count, 0};
     return out;
   }

@@ -102,7 +102,7 @@ class EnsembleService final : public InferenceService {
 
   Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
                                                   std::int64_t version) const override;
-  // Of an ensemble: whether the models of all its steps are ready.
+  // An ensemble is ready if the models of all its steps are.
   Status ModelReady(std::string_view model, std::int64_t version) const override;
   // Keeps the last kMostEntered that were described. Their steps run on this node.
   Expected<std::shared_ptr<const ModelSpec>> Enter(std::string_view described) const override;
@@ -112,7 +112,7 @@ class EnsembleService final : public InferenceService {
   bool Live() const override { return steps_.Live(); }
   bool Ready() const override;
   std::vector<ModelState> Index() const override;
-  // Of an ensemble: first what its steps need and nobody has loaded.
+  // Loads first what the steps of an ensemble need and nobody has loaded.
   Status Load(const std::string& model, const std::string& config) override;
   Status Unload(const std::string& model) override;
   Status UnloadWithSteps(const std::string& model) override;

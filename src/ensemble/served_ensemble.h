@@ -200,7 +200,7 @@ class ServedEnsemble final : public std::enable_shared_from_this<ServedEnsemble>
   std::vector<Event> inbox_;
   bool at_work_ = false;
 
-  // Of whoever is at work.
+  // Only whoever is at work touches these.
   Flow flow_;
   std::unique_ptr<FlowJournal> journal_;  // null: there is none
   TimePoint now_;

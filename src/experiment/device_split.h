@@ -15,7 +15,7 @@ namespace tactus {
 // device and the whole, measured one by one".
 std::string SharesText(const Experiment& experiment);
 
-// Those on which batches were measured, each for itself, ascending to the whole device, whose
+// Takes the shares on which batches were measured, ascending to the whole device, whose
 // profile becomes the experiment's.
 Status TakeMeasuredShares(std::span<const MeasuredShare> shares, Experiment& experiment);
 

@@ -43,7 +43,7 @@ struct LeaderOptions {
   Duration links_every = Seconds(30);  // not sooner after a plan for a link that has changed
   Duration links_hold = Seconds(600);  // what was measured of a link that nobody uses any more
   Duration refused_for = Seconds(60);  // a node that refused is left out; longer each time
-  // Where a silent node sends is spared so long; then what it may send to is unloaded.
+  // How long models that a silent node may still call stay loaded.
   Duration forget_after = Seconds(600);
   // Of the models and pipelines in its repository, by name: nodes have these from there.
   std::map<std::string, std::string> digests = {};

@@ -133,7 +133,7 @@ class Flow {
   void TellStart(const RunKey& key, TimePoint now, TimePoint deadline);
   void TellCancel(const RunKey& key);
   bool Redivides(const Request& request) const;
-  // That not even the quickest of what must follow fits any more.
+  // True if even the fastest remaining stages would miss the deadline.
   bool IsUnmeetable(const Request& request, StageId stage, TimePoint from, bool answered) const;
   void Start(PipelineRequestId id, TimePoint now);
   void StartOne(const RunKey& key, TimePoint now);

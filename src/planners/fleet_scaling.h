@@ -16,7 +16,7 @@ bool IsScaled(std::string_view planner);
 
 class FleetScaling {
  public:
-  // Of a planner whose plans are scaled.
+  // `planner`: the one whose plans are scaled.
   explicit FleetScaling(std::string_view planner, AutoScalerOptions options = {});
 
   // A step at `now`, which does not fall: changes `plan`, which this planner made for these

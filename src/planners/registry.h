@@ -11,7 +11,7 @@
 
 namespace tactus {
 
-// Those that answer within milliseconds: "gpulet", "gpulet-retry", "self-tuning"
+// The planners that answer within milliseconds: "gpulet", "gpulet-retry", "self-tuning"
 // (planners/gpulet/elastic.h), "nexus" (on whole devices: planners/nexus/squishy.h) and
 // "nexus-half" (on halves).
 std::span<const std::string_view> PlannerNames();

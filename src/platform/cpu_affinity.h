@@ -11,7 +11,7 @@ struct CpuAffinity {
   std::vector<std::vector<int>> lanes;  // by LaneId: the cores its slots share; empty: not pinned
   std::vector<int> others;              // cores for everything else; empty: not pinned
 
-  // Of lane `i`; empty when nothing is pinned.
+  // The cores of lane `i`; empty when nothing is pinned.
   std::vector<int> lane(int i) const { return lanes.empty() ? std::vector<int>{} : lanes[i]; }
 };
 

@@ -36,7 +36,7 @@ void StopProcess(const ProcessIdentity& process, std::chrono::milliseconds grace
 std::uint64_t UniqueNumber();
 // Raises this process's limit of file descriptors to what the system allows it; what it is then.
 std::size_t RaiseDescriptorLimit();
-// Of this program's file.
+// The path of this program's file.
 std::filesystem::path ThisProgram();
 
 // A file that one process at a time holds.

@@ -18,7 +18,7 @@ class TaskQueue {
   // `refused`: the queue is closed, and the task is only to say so.
   using Task = std::move_only_function<void(bool refused)>;
 
-  // Of the name 15 characters are kept. `capacity`: of tasks that wait.
+  // The thread has the first 15 characters of the name. At most `capacity` tasks wait.
   explicit TaskQueue(std::string name,
                      std::size_t capacity = std::numeric_limits<std::size_t>::max());
   ~TaskQueue() { Stop(); }

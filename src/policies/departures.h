@@ -32,8 +32,8 @@ class Departures {
     return drop;
   }
 
-  // Of Policy::OnPopFront: how the model's first `count` requests leave. What is lost with the
-  // highest level is a miss.
+  // Says, for Policy::OnPopFront, how the model's first `count` requests leave. What is lost with
+  // the highest level is a miss.
   Kind Leave(ModelId m, int count, const PriorityOrder& order) {
     const auto answer = std::exchange(answer_, {});
     if (answer.model == m && answer.count == count) return answer.kind;

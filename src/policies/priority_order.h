@@ -50,7 +50,7 @@ class PriorityOrder {
     while (LevelOfFirst(queue, m, batch) > level) ++batch;
     return batch;
   }
-  // Of the queue: the highest of the requests that the model's next batch may take.
+  // The highest level among the requests that the model's next batch may take.
   int Waiting(const View& view, ModelId m) const {
     return LevelOfFirst(view.queues[m.value()], m, view.models[m.value()].max_batch);
   }

@@ -45,10 +45,10 @@ class Trial {
   // where no size does. Stops early where an output of one row has not one row: no size mends that.
   bool FindSizes();
   BatchTrial TryBatch();
-  // Of rows whose batch came out misshapen: whether it always does, whatever their values are.
+  // Whether the batch comes out misshapen with every row that was tried.
   bool AlwaysMisshapen();
 
-  // Of the last row that did not run.
+  // Why the last row that failed did not run.
   const std::string& failure() const { return failure_; }
 
  private:
@@ -63,7 +63,7 @@ class Trial {
   // Rows unlike each other that all run alone, and what they give, by row and exit.
   bool DrawRows(int round);
   bool DrawRows(int round, int integers);
-  // Of the rows in this order; false: the trial has ended.
+  // Runs the rows in this order; false: the trial has ended.
   bool TryOrder(std::span<const std::size_t> order);
   bool CompareRow(const BatchOutput& batch, std::size_t place, std::size_t rows, std::size_t row,
                   std::size_t exit);

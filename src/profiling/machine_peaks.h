@@ -30,7 +30,7 @@ MachinePeaks MeasurePeaks(const std::vector<int>& cores);
 // Strait's predictions bear shares that are off by so much (Appendix A.2), and more is not tested.
 inline constexpr double kMostUncertainty = 0.15;
 
-// Of two measurements the higher rates: others only take away.
+// The higher rates of two measurements: other work only takes away.
 MachinePeaks Best(const MachinePeaks& a, const MachinePeaks& b);
 // A line for each rate of which one of two measurements lacks more than kMostUncertainty, with the
 // remedy.

@@ -34,7 +34,7 @@ using Samples = std::map<CellKey, std::vector<Duration>>;
 // Written beside the file and moved into its place, so that it is never half there.
 Status SaveSamples(const Samples& samples, const Machine& machine,
                    const std::filesystem::path& path);
-// Those of another machine are an error.
+// Samples of another machine are an error.
 Expected<Samples> LoadSamples(const Machine& machine, const std::filesystem::path& path);
 
 // How far the median of a third of the runs, in the order in which they were made, lies from that

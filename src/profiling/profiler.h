@@ -38,7 +38,7 @@ struct ProfilerOptions {
   int max_batch = 0;
   // Runs on the cores that the server's first lane would have.
   bool pin = true;
-  // Of the engine, that run one batch.
+  // Threads of the engine that run one batch.
   int threads = 1;
   // Instead of both, on a device: the part of it that the lane has.
   std::optional<double> share = std::nullopt;
@@ -83,7 +83,7 @@ class Profiler {
   // left without such figures. And one for each model whose figures may be off by more than
   // kMostUncertainty, since its latencies moved by as much while they were measured.
   std::vector<std::string> AddUses(const MachinePeaks& peaks, std::vector<ProfiledModel>& models);
-  // That line of the model at `subject` of Result; nothing where its latencies held still.
+  // How uncertain the latencies of model `subject` of Result are; nothing where they held still.
   std::optional<std::string> UncertaintyOf(std::size_t subject) const;
   // The same of a device (the engine is a DeviceMeter), which runs batches anew for it: what the
   // device counts of itself, and of what it does not count an estimate, from what `examiner` says

@@ -40,12 +40,12 @@ struct RuntimeOptions {
   // Lanes run batches; each gets a core for each thread of each of its slots where there are
   // enough.
   int lanes = 1;
-  // That lanes are on in turn, as the engine counts them.
+  // Devices that lanes are on in turn, as the engine counts them.
   int devices = 1;
   // Batches at once in one lane, of different models or of one. 1 is time division, which
   // EdgeServing assumes. A model whose engine cannot run so many is refused.
   int slots = 1;
-  // Of the engine, that run one batch.
+  // Threads of the engine that run one batch.
   int threads = 1;
   // Instead of these three; nothing is served before Adopt.
   std::optional<SplitOptions> split;

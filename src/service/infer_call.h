@@ -110,9 +110,9 @@ struct InferCall {
   std::function<void(InferReply&&)> reply;
 };
 
-// Of all input tensors together.
+// Bytes of all input tensors together.
 std::size_t InputBytes(const InferCall& call);
-// Of all output tensors together.
+// Bytes of all output tensors together.
 std::size_t OutputBytes(const InferReply& reply);
 
 }  // namespace tactus

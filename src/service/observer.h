@@ -29,7 +29,7 @@ struct BatchRecord {
     int failed = 0;
     int given_up = 0;
   } apart = {};
-  // Of its kernels beside its neighbours over running alone, where the policy predicted it; 0 where
+  // Time of its kernels beside neighbours over time alone, where the policy predicted it; 0 where
   // it did not, or the batch had no neighbour.
   double predicted_slowdown = 0;
   double measured_slowdown = 0;

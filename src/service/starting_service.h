@@ -38,7 +38,7 @@ class StartingService final : public InferenceService {
     const InferenceService* const service = Opened();
     return service != nullptr ? service->Enter(described) : Starts();
   }
-  // Of a model that Find gave, so that it is open.
+  // The model is one that Find gave, so the service is open.
   CallId Infer(InferCall&& call) override { return Opened()->Infer(std::move(call)); }
   void Cancel(CallId call) override { Opened()->Cancel(call); }
   bool Live() const override {

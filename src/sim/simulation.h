@@ -94,7 +94,7 @@ Expected<std::shared_ptr<const ServedModels>> MakeServedModels(
 // What a scenario says about the dispatcher and its lanes, for every driver.
 DispatcherOptions MakeDispatcherOptions(const Scenario& scenario);
 std::vector<LaneSpec> MakeLanes(const Scenario& scenario);
-// Of the dispatcher that Simulate drives: those of a plan, closed lanes for those that plans will
+// The lanes that Simulate drives: those of a plan, closed lanes for those that plans will
 // make, or the scenario's. `plan` as in SimulationOptions.
 std::vector<LaneSpec> SimulatedLanes(const Scenario& scenario, const Policy& policy,
                                      const Plan* plan);

@@ -58,10 +58,10 @@ class CentralScheduler final : private Outbox {
   // A worker or a front end is gone: its lanes close, or its requests leave.
   void Remove(PeerId peer, TimePoint now);
 
-  // Of front ends. A request that is known is the one that waits; it is not offered twice.
+  // Front ends send these. A request that is known is the one that waits; it is not offered twice.
   void OnOffer(PeerId front_end, const Offer& offer, TimePoint now);
   void OnVoid(const VoidRows& rows, TimePoint now);
-  // Of workers.
+  // Workers send this.
   void OnDone(PeerId worker, const BatchDone& done, TimePoint now);
 
   // Takes all decisions of this instant. Returns when to step again if nothing happens before.
@@ -69,7 +69,7 @@ class CentralScheduler final : private Outbox {
 
   Term term() const { return term_; }
   std::vector<WorkerPlace> workers() const;
-  // Those that some worker serves; with the digest that all of these say.
+  // The models that some worker serves; with the digest that all of these say.
   std::vector<WorkerModel> models() const;
   std::size_t waiting() const { return dispatcher_.waiting(); }
   std::size_t running() const { return dispatcher_.running(); }

@@ -50,7 +50,7 @@ struct Offer {
   bool operator==(const Offer&) const = default;
 };
 
-// Of a batch on its way: who granted it and which one it is.
+// Identifies a batch on its way: who granted it and which one it is.
 struct BatchKey {
   Term term = 0;
   std::uint64_t batch = 0;
@@ -140,7 +140,7 @@ struct ToPeer {
   std::string refused;  // why a worker may not join; empty: it may
 };
 
-// Of a front end or a worker: which of the schedulers it is connected to leads.
+// Which of the schedulers that a front end or a worker is connected to leads.
 class FollowedTerm {
  public:
   // True where the message makes its sender the leader, of a new term or after the connection to it

@@ -21,7 +21,7 @@ struct StreamConfig {
   // flow.slo 0: as long as the pipeline promises.
   FlowOptions flow{.slo = Duration{}};
   ReconnectOptions reconnect;
-  // Of files.
+  // For files:
   bool loop = false;     // from the beginning again at the end
   bool realtime = true;  // at the recording's own pace, as a camera; else as fast as frames are
                          // answered, none dropped by the queue

@@ -49,7 +49,7 @@ struct StreamReading {
   std::size_t waiting = 0;
   int in_flight = 0;
   Duration slo{};
-  // Of the last answers, at most 256; zero where there were none.
+  // Latencies of the last answers, at most 256; zero where there were none.
   Duration latency_p50{};
   Duration latency_p99{};
 };

@@ -37,7 +37,7 @@ class JsonReader {
 
   bool Has(const char* key) const { return node_.is_object() && node_.contains(key); }
 
-  // Of an object whose keys are names.
+  // The keys of an object.
   std::vector<std::string> Keys() const {
     std::vector<std::string> keys;
     if (!node_.is_object()) return keys;

@@ -92,7 +92,7 @@ struct Machine {
 
 struct ProfileFile {
   static constexpr int kVersion = 1;
-  // Of service_ratio and service_trace: less is no ratio of two durations of one batch.
+  // The least in service_ratio and service_trace: less is no ratio of durations of one batch.
   static constexpr double kLeastRatio = 1e-6;
   Machine machine;
   std::string commit;
@@ -141,7 +141,7 @@ std::optional<std::string> UseWarning(const std::string& model, const ProfiledMo
 struct ProfileOptions {
   double percentile = 95;  // of the cell that policies count on, (0, 100]; 0 for the mean
   double jitter_ms = 0;    // added to every latency, once, here
-  // Of each lane class: its batches take 1/speed of what the profile says.
+  // Speeds by lane class: batches take 1/speed of what the profile says.
   std::vector<double> speeds = {1};
 };
 

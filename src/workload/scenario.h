@@ -197,7 +197,7 @@ struct ScenarioPipeline {
   std::vector<ScenarioStage> stages;
 };
 
-// Of whoever names none: scenarios and servers.
+// The policy of scenarios and servers that name none.
 inline constexpr std::string_view kDefaultPolicy = "horizon";
 
 struct Scenario {
@@ -307,7 +307,7 @@ bool HasModel(const Scenario& scenario, std::string_view name);
 std::vector<double> ArrivalRates(const Scenario& scenario);
 // Requests per second of each model, those of pipelines among them; means, where rows are drawn.
 std::vector<double> Rates(const Scenario& scenario);
-// Whose arrivals those of ArrivalRates are: a model's name, or a pipeline's.
+// The model or pipeline whose arrivals entry `i` of ArrivalRates is, by name.
 const std::string& ArrivalName(const Scenario& scenario, std::size_t i);
 
 // The models with the exits and accuracies that the profile gives them. The SLO of one whose

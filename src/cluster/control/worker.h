@@ -20,7 +20,7 @@ struct WorkerOptions {
   std::filesystem::path program;       // tactus
   std::filesystem::path models;        // its repository
   std::vector<std::string> arguments;  // of its command, besides ours
-  // Of the site that the node is, HOST:PORT; none: the process runs models itself.
+  // The schedulers of the site that the node is, HOST:PORT; none: the process runs models itself.
   std::vector<std::string> schedulers = {};
   std::string address = "127.0.0.1";
   std::filesystem::path state;  // folder: worker.state, .log, .routes, .admin

@@ -33,7 +33,7 @@ struct PeerAddress {
 // HOST or HOST:PORT, of --peer-address; an IPv6 address with a port in brackets.
 Expected<PeerAddress> ParsePeerAddress(const std::string& text);
 
-// Those to start a worker with: as named, else those of the last one.
+// The ports to start a worker with: as named, else those of the last one.
 WorkerPorts PortsToStartWith(const WorkerPorts& named, const KeptWorker& last);
 // Whether a worker that runs has the ports that are named.
 bool HasPorts(const KeptWorker& worker, const WorkerPorts& named);

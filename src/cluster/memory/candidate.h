@@ -17,8 +17,8 @@ class Candidate {
  public:
   explicit Candidate(std::unique_ptr<Candidacy> candidacy);
 
-  // Of which it leads now; 0: it does not. From any thread; false from the instant on at which its
-  // lease ends, whatever the service does.
+  // The term in which it leads now; 0: it does not lead. From any thread; 0 from the instant at
+  // which its lease ends, whatever the service does.
   std::uint64_t term() const;
   // Who leads, as far as it heard; empty: nobody knows.
   std::string leader() const;

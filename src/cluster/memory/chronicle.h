@@ -19,7 +19,7 @@ namespace tactus {
 class Chronicle final : public FleetHistory {
  public:
   using Utc = std::function<knowledge::UtcTime()>;
-  // Of rates and links: a minute's windows, so more often says nothing new.
+  // Rates and links are sampled so often: they are of a minute's windows, and change little sooner.
   static constexpr std::chrono::seconds kSampleEvery{10};
 
   // `utc` is asked for the instant of whatever it is told. `urgent`, which may be null, is called
@@ -34,7 +34,7 @@ class Chronicle final : public FleetHistory {
   void OnScaled(TimePoint, PlanId id, const std::string& what) override;
   void OnRollout(TimePoint, PlanId id, bool adopted, const std::string& why) override;
 
-  // Of the leader; 0: it does not lead yet, and there is nothing to write.
+  // The leader's term; 0: it does not lead yet, and there is nothing to write.
   std::uint64_t term() const;
   // What came since the last call, in the order in which it is to be written: samples and events
   // together, plans and what became of them each alone, so that one which the store refuses takes

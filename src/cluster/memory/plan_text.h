@@ -18,7 +18,7 @@ std::string FleetMark(const FleetInput& declared, std::string_view planner);
 // {"tactus_fleet_input": 1, "fleet": MARK, "planner", "sites", "devices": [{"name", "kind", ...}],
 //  "links": [{"sites": [a, b], "mbps", "rtt_ms", "loss"}], "pipelines": [...], "costs": [...]}
 std::string InputJson(const FleetInput& input, const std::string& mark, std::string_view planner);
-// Of a plan as FleetPlanJson writes it: its latency_ms and its short_of.
+// latency_ms and short_of of a plan that FleetPlanJson has written.
 std::string PredictedJson(const std::string& plan);
 
 struct PlannedInput {

@@ -16,8 +16,9 @@ struct Recollection {
   Remembered remembered;
 };
 
-// Of this fleet by this planner: plans of another are not taken up. A link is as slow as the 25th
-// percentile of the last hour's samples, of both directions the slower. The store's errors.
+// What the store knows of this fleet and planner: plans of another are ignored. A link is as slow
+// as the 25th percentile of the last hour's samples, of both directions the slower. The store's
+// errors.
 Expected<Recollection> Recollect(knowledge::Store& store, const FleetInput& declared,
                                  std::string_view planner, knowledge::UtcTime now);
 

@@ -20,14 +20,14 @@ class Catalogue {
   // of configurations.
   using NeedsOf = std::function<std::vector<std::string>(const std::filesystem::path& folder)>;
 
-  // Those of `models` that are in the repository, with what they need. Reads every byte of them.
+  // Lists those of `models` that the repository has, with what they need. Reads every byte of them.
   // An error names the file, or the models that need each other.
   static Expected<Catalogue> Read(const std::filesystem::path& root,
                                   const std::set<std::string>& models, const NeedsOf& needs);
 
   // By name, the digests of their manifests.
   const std::map<std::string, std::string>& digests() const { return digests_; }
-  // Those that are not there.
+  // The models that the repository lacks.
   const std::vector<std::string>& missing() const { return missing_; }
   std::uint64_t bytes() const;  // of all, each digest once
 

@@ -30,13 +30,13 @@ class Digest {
   std::array<std::uint8_t, 32> bytes_{};
 };
 
-// Of bytes that come one after the other.
+// The digest of bytes that come in pieces.
 class Sha256 {
  public:
   Sha256();
   ~Sha256();
   void Add(std::string_view bytes);
-  // Of all that was added since the last call.
+  // The digest of all that was added since the last call.
   Digest Take();
 
  private:

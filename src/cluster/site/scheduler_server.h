@@ -33,7 +33,7 @@ class SchedulerServer {
     std::string address = "127.0.0.1";
     std::uint16_t port = 0;
     PeerTls tls;
-    // Of all schedulers of the site, in one order that all are told, HOST:PORT; empty: this is the
+    // All schedulers of the site, in one order that all are told, HOST:PORT; empty: this is the
     // only one.
     std::vector<std::string> schedulers;
     std::uint32_t rank = 0;      // of this one among them

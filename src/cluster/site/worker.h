@@ -19,7 +19,7 @@ class SiteWorker {
   struct Options {
     std::vector<std::string> schedulers;  // HOST:PORT
     PeerTls tls;
-    // Of this worker; no other of the site has it. With TLS it begins with its node: NODE/...
+    // This worker's name; no other of the site has it. With TLS it begins with its node: NODE/...
     std::string name;
     int lanes = 1;
     std::function<void(const std::string&)> say;

@@ -10,7 +10,7 @@ namespace tactus {
 template <class Message>
 class WriteQueue {
  public:
-  // Those that nobody writes yet, in order.
+  // The messages that nobody writes yet, in order.
   std::deque<Message>& waiting() { return waiting_; }
   // The one to write now, which stays until Written; null where another is being written or none
   // waits.

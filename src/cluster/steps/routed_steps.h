@@ -49,8 +49,8 @@ class RoutedSteps final : public ForwardingService {
   // kUnavailable until one has.
   Expected<std::shared_ptr<const ModelSpec>> Find(std::string_view model,
                                                   std::int64_t version) const override;
-  // Of a model that a route sends elsewhere, too: its node has described it, and one that has it
-  // answered the last call or probe (MeasureLinks).
+  // A model that a route sends elsewhere is ready once its node has described it, and one that has
+  // it answered the last call or probe (MeasureLinks).
   Status ModelReady(std::string_view model, std::int64_t version) const override;
   CallId Infer(InferCall&& call) override;
   void Cancel(CallId call) override;
@@ -73,7 +73,7 @@ class RoutedSteps final : public ForwardingService {
 
  private:
   struct Body;
-  // Of a model that is not here: as Find, or what `here` says where no route has it.
+  // Finds a model that is not here as Find does; the error is `here` where no route has it.
   Expected<std::shared_ptr<const ModelSpec>> FindElsewhere(std::string_view model,
                                                            const Error& here) const;
   const std::unique_ptr<Body> body_;

@@ -121,10 +121,10 @@ struct RoutedSteps::Body {
     const std::scoped_lock lock(mutex);
     return routes;
   }
-  // Of the stage that is named as the step, or else of the pipeline's only stage with that model: a
+  // The route of the stage that is named as the step, or else of the only stage with that model: a
   // step has its model's name where the fleet's file may say another.
   static StepRoute* Find(const StepRoutes& routes, const StepName& step, const std::string& model);
-  // Of the group's first step, where those of all are alike; else null.
+  // The route of the group's first step, if all its steps have the same; else null.
   static StepRoute* Find(const StepRoutes& routes, const StepGroup& group);
   // Whether each route that sends the model elsewhere has a node that answered when it was last
   // asked.

@@ -31,7 +31,7 @@ class PeerTls {
                                 std::chrono::seconds read_again = std::chrono::seconds(10));
 
   bool on() const { return files_ != nullptr; }
-  // Of this process, by its certificate when it was opened; empty in the clear.
+  // This process's node, by its certificate when it was opened; empty in the clear.
   const std::string& node() const { return node_; }
 
   // For a port that only nodes of the cluster reach.
@@ -61,7 +61,7 @@ struct Validity {
   std::chrono::sys_seconds from{};
   std::chrono::sys_seconds until{};
 };
-// Of a certificate in PEM. kInvalidArgument: it is none.
+// When a certificate (PEM) is valid. kInvalidArgument: it is none.
 Expected<Validity> ValidityOf(const std::string& pem);
 
 // Whether the folder has all that the node needs at `now`: a certificate of the authority that is

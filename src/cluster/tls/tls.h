@@ -20,7 +20,7 @@ Status CheckReach(const std::string& address, const PeerTls& tls);
 std::string PeerNode(const grpc::AuthContext& context);
 // A certificate names its node in a URI: tactus://NODE.
 inline constexpr char kNodeUri[] = "tactus://";
-// Of all controllers of a cluster; no node may be called so.
+// The node name of all controllers of a cluster; no node may have it.
 inline constexpr char kControllerNode[] = "controller";
 
 }  // namespace tactus

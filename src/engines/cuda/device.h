@@ -63,7 +63,7 @@ class Device {
   Device(std::shared_ptr<const Driver> driver, int ordinal)
       : driver_(std::move(driver)), ordinal_(ordinal) {}
   Status Start();
-  // Of the palette, which it makes if there is none yet. The mutex is held.
+  // A part of the palette, which it makes if there is none yet. The mutex is held.
   Expected<SmPart> PartFor(DeviceShare share);
 
   const std::shared_ptr<const Driver> driver_;

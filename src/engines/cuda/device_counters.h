@@ -10,9 +10,9 @@
 
 namespace tactus {
 
-// Of the device with this UUID: those of GPM (Hopper and later: multiply-adds, tensor cores,
-// memory), or where the device or the driver has none the part of the time in which its memory was
-// in use. The error of a device that tells neither names both.
+// Opens the counters of the device with this UUID: GPM's (Hopper and later: multiply-adds, tensor
+// cores, memory), or where the device or the driver has none the part of the time in which its
+// memory was in use. The error of a device that tells neither names both.
 Expected<std::unique_ptr<DeviceCounters>> OpenDeviceCounters(std::shared_ptr<const Nvml> nvml,
                                                              const std::string& uuid);
 

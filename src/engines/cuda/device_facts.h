@@ -11,8 +11,8 @@
 
 namespace tactus {
 
-// Of device `ordinal`, counted as the driver counts them. An ordinal that is not there is an error
-// that says how many are. `power_limit` gives watts for a UUID.
+// Reads the facts of device `ordinal`, as the driver counts. An ordinal that is not there is an
+// error that says how many are. `power_limit` gives watts for a UUID.
 Expected<DeviceFacts> ReadFacts(
     const Driver& driver, int ordinal,
     const std::function<int(const std::string&)>& power_limit = [](const std::string& uuid) {

@@ -102,8 +102,9 @@ Expected<std::shared_ptr<const Driver>> OpenDriver(
 // cuInit, of a table that is filled.
 Status StartDriver(const Driver& driver);
 
-// Of the CUresult of a call of `function`: kResourceExhausted where memory is short, kUnavailable
-// where the device is lost, else kInternal. Names the function, the code and what the driver says.
+// The error that the CUresult of `function` stands for: kResourceExhausted where memory is short,
+// kUnavailable where the device is lost, else kInternal. Names the function, the code and what the
+// driver says.
 Error DriverError(const Driver& driver, const char* function, CUresult code);
 
 // Nothing runs any more on the device in this process: its context is damaged, or it is gone.

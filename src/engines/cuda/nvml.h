@@ -38,8 +38,8 @@ struct Nvml {
 Expected<std::shared_ptr<const Nvml>> OpenNvml(
     const std::filesystem::path& library = "libnvidia-ml.so.1");
 
-// Of what a call of `function` gave: kUnimplemented where the device or the driver does not do
-// that, kUnavailable where the device is lost, else kInternal.
+// The error that the result of `function` stands for: kUnimplemented where the device or driver
+// does not do that, kUnavailable where the device is lost, else kInternal.
 Error NvmlError(const Nvml& nvml, const char* function, nvmlReturn_t code);
 
 // Calls `function`, which is one of `nvml`'s.

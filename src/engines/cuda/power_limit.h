@@ -9,8 +9,8 @@ namespace tactus {
 
 struct Nvml;
 
-// Of the device with this UUID ("GPU-..."), in watts, as it is enforced now; 0 where the library is
-// missing or does not tell. The library stays open.
+// The power limit of the device with this UUID ("GPU-..."), in watts, as enforced now; 0 where the
+// library is missing or does not tell. The library stays open.
 int PowerLimitWatts(const std::string& uuid,
                     const std::filesystem::path& library = "libnvidia-ml.so.1");
 int PowerLimitWatts(const std::string& uuid, const Nvml& nvml);

@@ -16,8 +16,8 @@
 
 namespace tactus {
 
-// Of the host or of the device: `Allocate` and `Free` say which. The context is current whenever it
-// is asked for more, and when it goes.
+// Memory of the host or the device, as `Allocate` and `Free` say. The context is current whenever
+// it is asked for more, and when it goes.
 template <class Pointer, Expected<Pointer> (*Allocate)(const Driver&, std::size_t),
           void (*Free)(const Driver&, Pointer)>
 class StagingBuffer {

@@ -45,7 +45,7 @@ class EngineProcess {
   bool dead() const { return dead_.load(std::memory_order_acquire); }
   // Looks whether it has ended since anybody spoke to it.
   bool StillRuns();
-  // Of memory; 0 where it runs no more.
+  // Resident memory of the process; 0 once it has ended.
   std::uint64_t ResidentBytes() const;
   // How it ended: "process 71 ended by signal 8 (Floating point exception)". Once it is dead.
   std::string Ending() const;

@@ -47,7 +47,7 @@ Expected<std::unique_ptr<Engine>> MakeIsolatedEngine(const std::string& name,
                                                      const std::string& library,
                                                      const IsolationOptions& options);
 
-// Of the lanes' processes, trials left out; none of an engine that runs in this one. Thread-safe.
+// Readings of the lanes' processes, without trials; empty for an engine in this one. Thread-safe.
 std::vector<EngineProcessReading> ProcessesOf(Engine& engine);
 
 }  // namespace tactus

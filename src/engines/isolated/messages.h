@@ -75,7 +75,7 @@ Expected<MemoryUse> ReadMemoryUse(std::span<const std::byte> bytes);
 void Put(ByteWriter& to, const std::vector<SampleTensor>& samples);
 Expected<std::vector<SampleTensor>> ReadSamples(std::span<const std::byte> bytes);
 
-// Of each input the rows lie one behind the other in memory kInputs, from `offsets[i]` on.
+// The rows of input i lie one behind the other in memory kInputs, from `offsets[i]` on.
 void PutRun(ByteWriter& to, std::uint64_t handle, const BatchJob& job,
             std::span<const std::size_t> offsets, std::uint32_t output_segment);
 // A batch's rows as views of that memory. Moves do not disturb them.

@@ -13,7 +13,7 @@ class SharedMemory {
  public:
   // kResourceExhausted where the system has no more.
   static Expected<SharedMemory> Make(std::size_t bytes);
-  // That of another process; takes the descriptor. kInternal where it is none.
+  // Maps the memory of another process; takes the descriptor. kInternal where it is none.
   static Expected<SharedMemory> Map(int descriptor, std::size_t bytes);
 
   SharedMemory() = default;

@@ -21,7 +21,7 @@ class BatchInputs {
   // what its shape says.
   Status Gather(std::span<const TensorSpec> specs, bool batches, std::span<const RowInputs> rows);
 
-  // Of the inputs that the rows have, and their names.
+  // The tensors of the inputs that the rows have, and their names.
   std::span<const Ort::Value> values() const { return values_; }
   const char* const* names() const { return names_.data(); }
 

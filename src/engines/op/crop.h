@@ -12,7 +12,7 @@ namespace tactus::op {
 struct CropOptions {
   int height = 224;
   int width = 224;
-  // Of the box's width and height, added on each side.
+  // The part of the box's width and height that is added on each side.
   double margin = 0;
   // Whether the box grows about its centre to the target's aspect. The edge of the picture may
   // still cut it.

@@ -28,7 +28,7 @@ struct Operator {
   // Its ports. -1 is a size that may be any, also 0; the chain checks all others before `run`.
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
-  // Of sizes that the outputs leave open, so that a chain knows them where the input's is known.
+  // Sizes that the outputs leave open and take from inputs, so that a chain knows them.
   std::vector<KeptSize> kept;
   // Tensors in the order of the ports. Pure: same inputs, same outputs; several threads at once.
   std::function<Expected<std::vector<Tensor>>(std::span<const Tensor>)> run;

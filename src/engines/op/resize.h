@@ -18,7 +18,7 @@ inline constexpr int kWeightOne = 1 << kWeightBits;
 void Resize(const ImageView& from, int height, int width, std::uint8_t* to, std::size_t row_bytes);
 Image Resize(const ImageView& from, int height, int width);
 
-// Of Resize to `height` x `width`.
+// The frame of Resize to `height` x `width`.
 Frame ResizeFrame(const ImageView& from, int height, int width);
 
 struct Letterboxed {

@@ -14,8 +14,9 @@ namespace tactus {
 struct ReliefOptions {
   // What links may carry until the next plan, as parts of what they carry now, each as likely.
   std::vector<double> link_parts = {1, 0.5, 0.25, 0.125};
-  // Of a link, that items are let through to: more would wait too long, and where that is still too
-  // much for the SLO, fewer are sent (a camera drops its older frames). The largest in time holds.
+  // Parts of a link's capacity that items may use: more would wait too long, and where that is
+  // still too much for the SLO, fewer are sent (a camera drops its older frames). The largest in
+  // time holds.
   std::vector<double> through = {0.7, 0.5, 0.3};
   double most_edge = 0.9;  // of a source device's accelerators' time
   // Whether instances get windows (coral.h): then a stream runs one batch at a time, a device as

@@ -71,7 +71,7 @@ struct PartitionScore {
   }
 };
 
-// Of all models by the number of sub-clusters, R_avg or S_avg; 1 where all are 0, to divide by.
+// The sum over models by the number of sub-clusters, R_avg or S_avg; 1 where all are 0.
 double AverageOf(const PartitionProblem& problem, double PartitionModel::*key);
 
 PartitionScore ScoreOf(const PartitionProblem& problem, const Partition& partition);

@@ -11,7 +11,7 @@
 
 namespace tactus {
 
-// Of one model on one kind of lane.
+// What to expect of one model on one kind of lane.
 struct Outlook {
   double rate = 0;  // requests per second that this kind will have to serve
   int target = 1;   // b* of window gathering: what the load can sustain
@@ -51,7 +51,7 @@ class Demand {
   Duration Longest(std::uint32_t kind) const { return longest_[kind]; }
   // Requests of m that were given up or lost, for whoever shares out what must be left out.
   void GiveUp(ModelId m, int count) { counts_[m.value()].lost += count; }
-  // Of the requests that came of late, the part that was.
+  // The part of the requests of late that was lost.
   double LostPart(ModelId m) const { return counts_[m.value()].lost_part; }
 
  private:

@@ -34,7 +34,7 @@ class Schedule {
  public:
   // So many batches are looked at, the most urgent first: work is bounded.
   static constexpr std::size_t kMost = 64;
-  // Of one model, of its queue and expected.
+  // At most so many requests of one model's queue, and of those expected, are planned.
   static constexpr int kMostOfQueue = 8;
   static constexpr int kMostExpected = 12;
 

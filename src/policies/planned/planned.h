@@ -129,7 +129,7 @@ class Planned final : public Policy {
   std::optional<TimePoint>
       adopted_;  // when the plan's cycles began; nothing before the first question
   std::vector<ModelId> touched_;
-  // Whose claims the pop that follows a decision uses up.
+  // The model and route whose claims the pop after a decision uses up.
   ModelId popping_;
   std::uint32_t popping_route_ = 0;
 };

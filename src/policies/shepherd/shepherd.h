@@ -52,7 +52,7 @@ class Shepherd final : public Policy {
     const RunningBatch* batch;
   };
   std::optional<Victim> FindVictim(const View& view, ModelId m, TimePoint now) const;
-  // Of those that are not being stopped; the largest int where nothing runs.
+  // The smallest running batch that is not being stopped; the largest int where nothing runs.
   int SmallestRunning(const View& view) const;
   // Never for a batch that is no larger, whatever the factor: two would stop each other forever.
   bool IsWorth(int made, int running) const {

@@ -50,7 +50,7 @@ class DeviceRecord {
   explicit DeviceRecord(int slots) : running_(slots) {}
 
   std::span<const OngoingBatch> running() const { return running_; }
-  // Of all that run here.
+  // The throughput of all batches that run here.
   const Throughput& total() const { return total_; }
   TimePoint link_free() const { return link_free_; }
 

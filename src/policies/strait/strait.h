@@ -60,7 +60,7 @@ class Strait final : public StraitRecords {
     const OngoingBatch* batch;
     Remaining left;
   };
-  // Of one device, good for one question.
+  // What one device does next; valid for one question.
   struct Forecast {
     std::uint64_t question = 0;
     FixedVector<Guarded> guarded;

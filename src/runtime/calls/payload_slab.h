@@ -80,9 +80,9 @@ class PayloadSlab {
 
   PendingCall& at(std::uint32_t index) { return calls_[index]; }
   std::size_t capacity() const { return capacity_; }
-  // Of the inputs of calls that wait or run.
+  // Bytes of the inputs of calls that wait or run.
   std::size_t input_bytes() const { return bytes_.load(std::memory_order_relaxed); }
-  // Of what batches answered and somebody holds: front ends do, until the last client has its part.
+  // Bytes of answers that somebody holds: front ends do, until the last client has its part.
   const std::shared_ptr<HeldBytes::Count>& answers() const { return answers_; }
 
   static std::uint64_t Payload(std::uint32_t index, std::uint32_t row) {

@@ -21,7 +21,7 @@ struct SplitOptions {
   int cores = 1;  // a share of the device is so many of its cores, and threads of the engine
   // What batches take on each share; models of which they know nothing cannot be served.
   std::vector<ShareProfile> shares = {};
-  // That models may take together, by what is known of them.
+  // Memory that models may take together, by what is known of them.
   double memory_mb = std::numeric_limits<double>::infinity();
   bool on_device = false;  // no cores: lanes lie side by side on it
 };
@@ -35,7 +35,7 @@ struct LoadedModel {
 // files of its graphs; 0 where neither is known.
 double MemoryOf(const ModelSpec& spec, const std::vector<ShareProfile>& shares);
 
-// That the profiles know, of whichever model on whichever share: its mean or its P99.
+// The longest mean or P99 that the profiles know, of any model on any share.
 Duration LongestBatch(const std::vector<ShareProfile>& shares);
 
 // What a planner is asked for these models; rates are 0. An error for a model that a share's

@@ -39,7 +39,7 @@ class DrainWatch {
 
   Duration bound() const { return bound_; }
   int lanes() const { return static_cast<int>(drains_.size()); }
-  // Of the lane that has taken longest; 0 where none drains.
+  // How long the slowest lane has drained; 0 where none drains.
   Duration Longest(TimePoint now) const {
     Duration longest{};
     for (const Drain& drain : drains_) longest = std::max(longest, now - drain.begun);

@@ -21,7 +21,7 @@ FileFacts SystemFacts(const std::filesystem::path& path, bool follow);
 class FolderStamp {
  public:
   FolderStamp() = default;  // of nothing: no folder is as it says
-  // Of all files below the folder; links are followed. An instant in ns since 1970.
+  // The stamp of all files below the folder; links are followed. `now`: ns since 1970.
   static FolderStamp Of(const std::filesystem::path& folder, std::int64_t now,
                         const FactsOf& facts = SystemFacts);
 

@@ -109,7 +109,7 @@ class ModelRepository {
     return version.served != nullptr &&
            version.served->lanes_without.load(std::memory_order_relaxed) > 0;
   }
-  // Of models that are served here.
+  // The folders of models that are served here.
   Expected<std::vector<std::string>> Folders() const;
   Status LoadFolder(const std::string& model, const std::string& config);
   Status LoadVersion(const std::filesystem::path& folder, const std::string& model,

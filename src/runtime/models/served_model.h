@@ -48,7 +48,7 @@ struct ModelCounters {
   std::atomic<std::uint64_t> executions{0};
   DurationCounter success, fail, queue, compute_input, compute_infer, compute_output;
   std::vector<Batch> batches;  // by batch size; index 0 unused
-  // Of measured to profiled time, by lane class, in thousandths; 0: nobody follows it.
+  // Measured over profiled time, by lane class, in thousandths; 0: nobody follows it.
   std::vector<std::atomic<std::uint32_t>> ratios;
 
   void SetRatio(LaneClass c, double ratio) {

@@ -78,7 +78,7 @@ class ByteLease {
     lease.bytes_ = bytes;
     return lease;
   }
-  // Of what is there already, and is neither refused nor the one that may exceed.
+  // A lease on bytes that are there already: it is neither refused nor the one that may exceed.
   static ByteLease Charge(std::shared_ptr<ByteBudget> budget, std::size_t bytes) {
     ByteLease lease;
     if (budget == nullptr) return lease;

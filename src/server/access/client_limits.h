@@ -17,13 +17,13 @@
 namespace tactus {
 
 struct ClientLimitOptions {
-  // Of each client.
+  // Each client may have so many:
   std::size_t calls = 12'288;  // under way
   double rate = 0;             // calls per second, with a burst of one second's; 0: any
-  // Of bodies, received and not yet answered, and of answers that are not out.
+  // Bytes of bodies that have no answer yet, and of answers that are not out.
   std::size_t bytes = std::size_t{768} << 20;
   std::size_t connections = 768;  // of each address, both protocols
-  // Of all clients together, both protocols.
+  // The same bytes for all clients together, both protocols.
   std::size_t all_bytes = std::size_t{1} << 30;
 };
 

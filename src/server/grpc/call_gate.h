@@ -61,9 +61,9 @@ class CallGate {
 
   // Bytes of a message, also when unpacked.
   const std::size_t max_message;
-  // Of the port of a site, where all callers are front ends.
+  // True for the port of a site, where all callers are front ends.
   const bool takes_granted;
-  // Of a port where other nodes of a cluster call.
+  // True for a port where other nodes of a cluster call.
   const bool takes_entered;
   // What the names in kObjectiveHeader mean; null: nothing.
   const std::shared_ptr<const Objectives> objectives;

@@ -23,8 +23,8 @@ class H2Session {
 
   struct Options {
     std::uint32_t max_streams = 100;
-    // Of one call's header fields, each counted with 32 more as HTTP/2 does. A connection that
-    // brings much more than that ends.
+    // Bytes of one call's header fields, each counted with 32 more as HTTP/2 does. A connection
+    // that brings much more than that ends.
     std::size_t max_header = 16 << 10;
     // Pings that come at shorter intervals end the connection ("too_many_pings"), but for a few.
     std::chrono::milliseconds least_ping_interval{1000};

@@ -65,7 +65,7 @@ class H2Stream final : public ServerCall,
   const std::shared_ptr<H2Connection> connection_;
   const std::int32_t id_;
 
-  // Of the header.
+  // What is known of the header:
   bool headed_ = false;  // it is whole
   bool post_ = false;
   bool grpc_ = false;

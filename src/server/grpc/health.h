@@ -13,7 +13,7 @@ class Health {
  public:
   Health();
 
-  // Of the server as a whole, and of the one service that it has. Thread-safe.
+  // Tells the health of the server and of the one service that it has. Thread-safe.
   void Tell(bool ready);
   void AddTo(RpcMethods& methods, const CallGate& gate) const;
 

@@ -15,7 +15,7 @@ namespace tactus {
 // Thread-safe. Streams may outlive it.
 class StateBoard {
  public:
-  // Of a request, the state that it asks for. An error ends the stream.
+  // The state that a request asks for. An error ends the stream.
   using KeyOf = std::function<Expected<std::string>(const Message& request)>;
 
   // What those hear who ask for a state that there is not.

@@ -30,7 +30,7 @@ Status Unpack(Coding coding, Message& message, std::size_t limit);
 // ModelInferRequest are InvalidArgument.
 Expected<std::shared_ptr<InferMessage>> ParseInferRequest(const Message& message);
 
-// Of the message's bytes, those beside raw tensors, which take time to parse; all where there are
+// Bytes of the message beside raw tensors, which take time to parse; all of them where there are
 // many fields to look through.
 std::size_t BytesBesideRaw(const Message& message);
 

@@ -86,7 +86,7 @@ class Connection final : public Exchange, public NetConnection {
   const std::shared_ptr<ServerContext> server_;
   std::string client_;  // of the request: a token's name, or the address
   std::optional<ClientLimits::Call> allowed_;
-  // Of the request that comes: as HttpRequest has them.
+  // Place and refusal of the request that comes, as HttpRequest has them.
   std::shared_ptr<BodyAdmission::Place> place_;
   std::optional<Error> unread_;
   RequestReader reader_;
@@ -103,7 +103,7 @@ class Connection final : public Exchange, public NetConnection {
   bool handled_ = true;                            // the handler has returned
   std::move_only_function<HttpResponse()> early_;  // the answer that came before it had
   std::optional<HttpResponse> waiting_;            // an answer that waits for the interim one
-  // Of the answer that goes out.
+  // The answer that goes out.
   std::string head_;
   HttpResponse response_;
   std::vector<boost::asio::const_buffer> buffers_;

@@ -72,7 +72,7 @@ HttpResponse ErrorResponse(int status, std::string_view text);
 // For a request whose bytes do not fit (not kYes): 429 or 503, and when to try again.
 HttpResponse OverBudgetResponse(ByteBudget::Taken taken);
 
-// Of body and parts together.
+// Bytes of body and parts together.
 std::size_t SizeOf(const HttpResponse& response);
 // Body and parts together, where they are large enough to gain by it.
 void Compress(Coding coding, HttpResponse& response);

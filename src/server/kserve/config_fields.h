@@ -30,7 +30,7 @@ Status CheckPlatform(const DeclaredConfig& config, const std::vector<std::string
 // A file of one folder and nothing else: no path may lead out of the repository.
 bool IsPlainFileName(std::string_view name);
 
-// Those of `present` (ascending) that the version policy serves.
+// The versions among `present` (ascending) that the version policy serves.
 Expected<std::vector<std::int64_t>> ServedVersions(const DeclaredConfig& config,
                                                    const std::vector<std::int64_t>& present);
 

@@ -34,9 +34,9 @@ class DeclaredConfig {
   std::unexpected<Error> Wrong(std::string_view field, std::string_view why, int index = -1) const;
   // "file:line:column", or "file" where it does not stand there.
   std::string PlaceOfField(std::string_view field, int index = -1) const;
-  // Of a step of ensemble_scheduling: "file:line:column", or "file".
+  // Where a step of ensemble_scheduling stands: "file:line:column", or "file".
   std::string PlaceOfStep(int step) const;
-  // Of an `input` or `output`, so too.
+  // Where an `input` or `output` stands.
   std::string PlaceOfTensor(std::string_view field, int index) const;
   // A tensor that a map of a step names twice: the second would replace the first.
   struct DoubledLink {

@@ -28,7 +28,7 @@ struct ResponseForm {
   std::string id;
   bool binary = false;               // binary_data_output, or a raw request: for all outputs
   std::vector<signed char> outputs;  // by requested output: 1 binary, 0 JSON, -1 not said
-  // Of the i-th requested output, or the i-th of all where none were requested.
+  // Whether the i-th requested output is binary, or the i-th of all where none were requested.
   bool Binary(std::size_t i) const {
     return i < outputs.size() && outputs[i] >= 0 ? outputs[i] == 1 : binary;
   }

@@ -36,7 +36,7 @@ Expected<std::string> ReadPlatform(const std::filesystem::path& model_folder,
                                    const std::string& config);
 
 struct ModelReading {
-  // Those that are run: a model of another platform or backend is a mistake. Empty: all are.
+  // Platforms that are run: a model of another platform or backend is a mistake. Empty: all are.
   std::vector<std::string> platforms;
   // Unless null, gets a line with its place for each thing that the configuration says and Tactus
   // does not heed, such as a misspelt key of ours in `parameters`.

@@ -97,7 +97,7 @@ class TraceFile {
 
   const std::string path_;
   const std::function<void(const std::string&)> say_;
-  // Of the writing thread.
+  // Only the writing thread touches these.
   Array whole_;                    // FILE
   std::optional<Array> numbered_;  // FILE.N, the newest
   std::uint64_t next_ = 0;         // the least N that may be free

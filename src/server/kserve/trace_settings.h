@@ -47,7 +47,7 @@ class TraceSettings {
   std::optional<TraceSample> Sample(std::string_view model);
 
  private:
-  // Of the server or of a model; what is not set is as one level above.
+  // Settings of the server or of a model; what is not set is as one level above.
   struct Scope {
     std::optional<bool> timestamps;
     std::optional<std::uint32_t> rate;

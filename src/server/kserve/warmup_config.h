@@ -11,8 +11,8 @@
 
 namespace tactus {
 
-// Of the first entry; empty where there is none. `folder` is the model's; files lie in its folder
-// `warmup`, and none is opened. kInvalidArgument names the place.
+// Reads the first entry; empty where there is none. `folder` is the model's; files lie in its
+// folder `warmup`, and none is opened. kInvalidArgument names the place.
 Expected<std::vector<StatedSample>> ReadSample(const DeclaredConfig& config,
                                                const std::filesystem::path& folder);
 

@@ -15,8 +15,8 @@ class RowDraw {
  public:
   explicit RowDraw(const Scenario& scenario);
 
-  // Of the answer of a run of the pipeline's request that arrived as number `arrival`. 1 where the
-  // scenario says nothing.
+  // Rows of a run's answer, for the pipeline's request that arrived as number `arrival`. 1 where
+  // the scenario says nothing.
   int Rows(std::uint32_t pipeline, std::uint64_t arrival, StageRun run) const;
 
  private:

@@ -29,8 +29,8 @@ class FleetController {
   FleetController(const FleetScenario& scenario, const FleetItems& items,
                   std::vector<const RateTrace*> links);
 
-  // Of what was known beforehand: the first minute's counts and rates. `given`: the first plan,
-  // instead of the planner's; null: none. An error for an unknown planner.
+  // The plan by what was known beforehand: the first minute's counts and rates. `given`: the first
+  // plan, instead of the planner's; null: none. An error for an unknown planner.
   Expected<FleetPlan> First(const FleetPlan* given);
   // A sample, as it is taken on the devices. `now` rises.
   void Sample(TimePoint now, const FleetCounts& counts);

@@ -19,7 +19,7 @@ namespace tactus {
 // By name, as a scenario gives it.
 using PolicyMaker = std::function<Expected<std::unique_ptr<Policy>>(const std::string&)>;
 
-// Of all stages of all pipelines, in their order: a stage is a model of a node's dispatcher.
+// All stages of all pipelines, in their order: each is a model of a node's dispatcher.
 class FleetModels {
  public:
   explicit FleetModels(const FleetInput& input);

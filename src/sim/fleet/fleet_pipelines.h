@@ -39,7 +39,7 @@ class FleetItems {
   FleetItems(const FleetScenario& scenario, std::uint64_t seed);
 
   static constexpr int kMost = 64;
-  // Of the stage, for item `item` of the stage before it in frame `frame`, of time `t_s`.
+  // Rows of the stage's answer for item `item` of the stage before it, in frame `frame` at `t_s`.
   int Rows(FleetPipelineId p, FleetStageId s, std::int64_t frame, std::uint32_t item,
            double t_s) const;
   // The results that the frame has if nothing is lost.

@@ -11,7 +11,7 @@ namespace tactus {
 
 class Callers {
  public:
-  // Of a scenario whose arrivals do not wait for answers: does nothing.
+  // Does nothing in a scenario whose arrivals do not wait for answers.
   explicit Callers(const Scenario& scenario)
       : wait_(scenario.process == ArrivalProcess::kClosed),
         rng_(Rng::Stream(scenario.seed, "callers")),

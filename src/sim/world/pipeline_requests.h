@@ -54,11 +54,12 @@ class PipelineRequests final : private FlowOutbox {
   // there was anything.
   bool Settle(TimePoint now);
 
-  // Of all that ended, in that order. All that arrived have, once nothing is left to happen.
+  // Records of all that ended, in that order. All that arrived have, once nothing is left to
+  // happen.
   std::vector<PipelineRecord> Take(TimePoint now) &&;
 
  private:
-  // That the Flow started. Its place is free again once it has ended and is on no heap.
+  // A run that the Flow started. Its place is free again once it has ended and is on no heap.
   struct Run {
     RunKey key;
     ModelId model;
