@@ -44,8 +44,8 @@ Expected<Experiment> LoadExperiment(const std::string& path,
 // policies. A part like "clip=10", that names no policy, belongs to the one before it.
 std::vector<std::string> JoinPolicyOptions(const std::vector<std::string>& parts);
 
-// That each is a policy with options that it takes; the error says which is not. For whoever runs
-// several, before the first of them.
+// Checks that each is a policy with options that it takes; the error says which is not. For runs of
+// several policies, before the first.
 Status CheckPolicies(std::span<const std::string> policies);
 
 // For what runs in real time: an error where there are pipelines, which only the simulator

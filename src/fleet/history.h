@@ -22,7 +22,7 @@ class FleetHistory {
   virtual void OnStanding(TimePoint, const std::string& /*node*/, Standing /*now*/) {}
   virtual void OnReport(TimePoint, const FromNode&) {}
   virtual void OnPlan(TimePoint, PlanId, const FleetInput&, const FleetPlan&) {}
-  // Of the plan that OnPlan has just told: the AutoScaler made it of the one before; what it
+  // The AutoScaler made the plan that OnPlan has just told from the one before. `what`: what it
   // changed and why.
   virtual void OnScaled(TimePoint, PlanId, const std::string& /*what*/) {}
   // All nodes serve this plan of an earlier leader, which holds. How it came to serve everywhere is

@@ -31,7 +31,7 @@ struct LeaderKept {
 struct LeaderOptions {
   MembershipOptions membership;
   RolloutOptions rollout;
-  // Of whoever elects leaders; 0: nobody does, and the term is the first one that no node knows.
+  // The term that the election gave; 0: nobody elects, and it is the first one that no node knows.
   std::uint64_t term = 0;
   Duration settle = Seconds(3);          // how long nodes have to say hello before the first plan
   Duration replan_every = Seconds(360);  // for the rates that are measured
@@ -45,10 +45,10 @@ struct LeaderOptions {
   Duration refused_for = Seconds(60);  // a node that refused is left out; longer each time
   // How long models that a silent node may still call stay loaded.
   Duration forget_after = Seconds(600);
-  // Of the models and pipelines in its repository, by name: nodes have these from there.
+  // Digests of the models and pipelines in its repository, by name: nodes have these from there.
   std::map<std::string, std::string> digests = {};
-  // Of leaders before it. Nodes of these plans have MembershipOptions::dead_after to say hello
-  // before there is a plan without them.
+  // What leaders before it did. Nodes of their plans have MembershipOptions::dead_after to say
+  // hello before there is a plan without them.
   Remembered remembered;
 };
 

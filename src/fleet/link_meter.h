@@ -30,8 +30,8 @@ class LinkMeter {
   void AddCall(TimePoint now, std::uint64_t bytes, Duration on_the_way) {
     if (bytes >= kLeastBytes) Add(calls_, next_call_, {now, on_the_way, bytes});
   }
-  // Of the last minute: the shortest probe, and the 25th percentile of what calls of some size had
-  // of the link beyond it. Conservative: what a call waits for its turn counts as the link's.
+  // Reads the last minute: the shortest probe, and the 25th percentile of what calls of some size
+  // had of the link beyond it. Conservative: what a call waits for its turn counts as the link's.
   LinkReading Read(TimePoint now) const;
 
  private:

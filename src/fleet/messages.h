@@ -73,8 +73,8 @@ struct PeerPlace {
 
   bool operator==(const PeerPlace&) const = default;
 };
-// Of places in the order of their nodes; 0 of none. Two lists that differ have two sums, but for
-// one chance in 2^64.
+// A sum of places in the order of their nodes; 0 for none. Two lists that differ have two sums, but
+// for one chance in 2^64.
 std::uint64_t SumOf(const std::vector<PeerPlace>& peers);
 
 // A model's folder as the leader's repository has it, whichever bytes lie on a node's own disk.

@@ -81,7 +81,7 @@ class NodeState {
   NodeReport Report() const;
   // Its worker has it, by this digest if there is one.
   bool Holds(const std::string& model, const std::string& digest = {}) const;
-  // Of all that it serves, prepares or has loaded.
+  // The digests of all that it serves, prepares or has loaded.
   std::set<std::string> DigestsInUse() const;
   // A plan has the model here and says no digest: it is the node's own.
   bool IsOwn(const std::string& model) const;

@@ -17,7 +17,7 @@ class RateWindows {
  public:
   // `counts` since the worker's start; a smaller one than before begins anew. `now` rises.
   void Add(TimePoint now, const std::map<std::string, std::uint64_t>& counts);
-  // Of models that were ever asked for, once 15 seconds have been seen.
+  // The rates of models that were ever asked for, once 15 seconds have been seen.
   std::vector<ModelRate> Rates() const;
 
  private:

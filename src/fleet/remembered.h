@@ -25,8 +25,8 @@ struct RememberedPlan {
 
 struct Remembered {
   std::vector<RememberedPlan> plans;
-  // Of the declared fleet, as they were lately: they hold until they are measured anew, for
-  // LeaderOptions::links_hold.
+  // The links of the declared fleet as they were lately: they hold until they are measured anew,
+  // for LeaderOptions::links_hold.
   std::vector<FleetLink> links;
 };
 

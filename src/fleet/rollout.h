@@ -38,7 +38,7 @@ class Rollout {
   // From kRetiring on: all nodes serve it already, by an earlier leader's orders.
   Rollout(RolloutPlan plan, RolloutOptions options, TimePoint now, Phase from = Phase::kPreparing);
 
-  // Of the node's present incarnation, and later than the last.
+  // `report` is of the node's present incarnation, and later than the last.
   void Report(const std::string& node, const NodeReport& report, TimePoint now);
   // The node is dead, or has started anew.
   void Gone(const std::string& node, const std::string& why);
@@ -60,7 +60,8 @@ class Rollout {
   bool adopted() const { return phase_ == Phase::kRetiring || phase_ == Phase::kDone; }
   bool over() const { return adopted() || phase_ == Phase::kAbandoned; }
   const RolloutPlan& plan() const { return plan_; }
-  // Of an abandoned one: who, and why. The node is empty where nobody in particular is to blame.
+  // The node that made it be abandoned, and why. The node is empty where nobody in particular is to
+  // blame.
   const std::string& culprit() const { return culprit_; }
   const std::string& why() const { return why_; }
   // Whether COMMIT was sent to the node: it may serve this plan.

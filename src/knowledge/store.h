@@ -25,11 +25,11 @@ namespace tactus::knowledge {
 // What is written at once. Texts are UTF-8 without NUL, numbers are finite, instants lie between
 // the years 2000 and 2200.
 struct Batch {
-  // Of the controller that writes (coordination.h). The store refuses every term below the highest
-  // that it has seen: a controller that no longer leads cannot write, whatever it believes.
+  // The term of the controller that writes (coordination.h). The store refuses terms below the
+  // highest that it has seen: a controller that no longer leads cannot write, whatever it believes.
   std::uint64_t term = 0;
-  // Of this batch in its term, ascending: a batch that is written again, because nobody saw
-  // whether it was committed, is not written twice. 0: not numbered.
+  // The number of this batch in its term, ascending: a batch that is written again, because nobody
+  // saw whether it was committed, is not written twice. 0: not numbered.
   std::uint64_t sequence = 0;
 
   std::vector<ArrivalSample> arrivals = {};
@@ -92,7 +92,7 @@ class Database;
 // Over SQLite or PostgreSQL (sql/database.h).
 class Store final : public StoreWriter {
  public:
-  // Of a database whose schema is today's. OpenStore() makes it.
+  // `database` has today's schema: OpenStore() makes it.
   explicit Store(std::unique_ptr<Database> database);
   ~Store() override;
 
@@ -105,7 +105,7 @@ class Store final : public StoreWriter {
   // whatever term. Forgets those that have expired, a month after it: clocks differ.
   Expected<Written> Use(const TokenUse& use);
 
-  // Of a window, by instant and then by key.
+  // The samples of a window, by instant and then by key.
   Expected<std::vector<ArrivalSample>> Arrivals(Window window);
   Expected<std::vector<NetworkSample>> NetworkSamples(Window window);
   // Mbit/s of which a share of `quantile` of the window's samples is at most so fast (nearest
@@ -114,7 +114,7 @@ class Store final : public StoreWriter {
                                                 std::string_view to_site, Window window,
                                                 double quantile = 0.25);
 
-  // Of the adopted plans the one of the highest epoch.
+  // The adopted plan of the highest epoch.
   Expected<std::optional<Plan>> LastAdoptedPlan();
   // Made in the window, by epoch.
   Expected<std::vector<Plan>> Plans(Window made);

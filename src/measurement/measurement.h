@@ -62,7 +62,8 @@ struct Measurement {
   std::vector<double> service_ratio;
   // How that moved, in windows of kServiceWindow.
   std::vector<double> service_trace;
-  // Of a policy that predicts: how well, and of each batch that had neighbours and was seen.
+  // How well the policy predicted, if it does, and its prediction of each batch with neighbours
+  // seen.
   std::optional<PredictionSummary> prediction;
   std::vector<Prediction> predictions;
 };

@@ -50,7 +50,8 @@ class ServiceWatch final : public Observer {
   // How that moved: for each window from `start` on, what batches took over the profile's means
   // times the ratio of their model; what the window before had where no batch started.
   std::vector<double> service_trace(TimePoint start, Duration window) const;
-  // Of each batch that had neighbours, where the policy predicts, in the order of their ends.
+  // The predictions of batches that had neighbours, if the policy predicts, in the order of their
+  // ends.
   std::vector<Prediction> predictions() const;
 
  private:

@@ -221,7 +221,7 @@ struct RunReport {
 
 // Lanes that were there, as a mean over the run.
 double MeanOpenLanes(const RunReport& run);
-// Of the time that lanes were open, all together; with several slots this counts batches at once,
+// The busy part of the time that lanes were open; with several slots this counts batches at once,
 // and may exceed 1.
 double BusyRatio(const RunReport& run);
 // What the lanes have left: autoscaling gives it back.

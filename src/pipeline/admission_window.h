@@ -25,7 +25,7 @@ class AdmissionWindow {
     kInVain,   // lost behind its first stage for want of time, or late
     kNeither,  // of which nothing is learned: cancelled, failed, refused before any work was done
   };
-  // Of one that is inside.
+  // What a request keeps while it is inside.
   struct Place {
     int inside = 0;              // with it; 0: it is not
     std::uint64_t answered = 0;  // until then, in time or in part

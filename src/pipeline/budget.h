@@ -29,14 +29,14 @@ std::vector<Duration> DeadlinesByBudget(const PipelineGraph& graph,
 std::vector<Duration> DeadlinesByLatency(const PipelineGraph& graph,
                                          std::span<const Duration> latency, Duration slo);
 
-// Of each stage: from the last deadline of those it waits for to its own.
+// The budget of each stage: from the last deadline of those it waits for to its own.
 std::vector<Duration> BudgetsOf(const PipelineGraph& graph, std::span<const Duration> deadline);
 
 // The longest path from each stage's end to the request's answer.
 std::vector<Duration> LeastAfter(const PipelineGraph& graph, std::span<const Duration> latency);
 
-// Of a stage that starts now: of the time that is left it has as much as it needs of what it and
-// the longest path behind it need. All of it where nothing is behind it.
+// The deadline of a stage that starts now: of the time that is left it has what it needs of what it
+// and the longest path behind it need. All of it where nothing is behind it.
 TimePoint Redivide(TimePoint now, TimePoint deadline, Duration need, Duration behind);
 
 }  // namespace tactus

@@ -26,7 +26,7 @@ struct StageDeclaration {
   int demultiply_most = 64;  // rows beyond these are cut
   std::string gather = {};   // the stage that demultiplies all of whose rows it waits for
   Duration budget{};         // 0: as the rule says
-  // Of pipelines whose tensors somebody passes on; simulated ones have none.
+  // For pipelines whose tensors somebody passes on; simulated ones have none.
   std::int64_t version = -1;  // of the model; below 0: the latest
   std::vector<TensorLink> inputs = {};
   std::vector<TensorLink> outputs = {};

@@ -37,7 +37,7 @@ struct RunKey {
   bool operator==(const RunKey&) const = default;
 };
 
-// Of one that begins, under a rule that refuses what would be lost late (kSpare).
+// How a request begins under a rule that refuses what would be lost late (kSpare).
 enum class PipelineEntry : std::uint8_t {
   kByWindow,  // it counts, and is refused where too many are under way
   kAside,     // neither: it has a priority of its own, and is not to wait for those without
@@ -97,7 +97,7 @@ class Flow {
   void Adopt(std::uint32_t pipeline, std::span<const Duration> needs);
 
   std::span<const Pipeline> pipelines() const { return pipelines_; }
-  // Of a request, also of one that has ended, until its id is given again.
+  // The progress of a request, also of one that has ended, until its id is given again.
   const ItemProgress& progress(PipelineRequestId request) const {
     return requests_[request.value()].progress;
   }

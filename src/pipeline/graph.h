@@ -42,10 +42,10 @@ class PipelineGraph {
   std::size_t size() const { return before_.size(); }
   // Every stage behind all that it waits for; else as declared.
   std::span<const StageId> order() const { return order_; }
-  // Those it waits for, and those that wait for it.
+  // The stages that it waits for, and those that wait for it.
   std::span<const StageId> before(StageId stage) const { return before_[stage.value()]; }
   std::span<const StageId> next(StageId stage) const { return next_[stage.value()]; }
-  // Those of `stages` and all that they wait for.
+  // `stages` and all that they wait for.
   StageMask WithAllBefore(StageMask stages) const;
 
  private:

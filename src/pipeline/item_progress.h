@@ -72,7 +72,7 @@ class ItemProgress {
     std::uint32_t around = 0;  // the item of the level around that it lies in
     bool lost = false;
   };
-  // Of one level's items, those that lie in one item of the level around.
+  // The items of one level that lie in one item of the level around.
   struct Inside {
     std::uint32_t first = 0;
     std::uint32_t count = 0;

@@ -25,7 +25,7 @@ using LevelId = Id<struct LevelTag>;
 class PipelineLevels {
  public:
   static constexpr LevelId kRoot{0};
-  // Of one level in one request.
+  // Items of one level in one request, at most.
   static constexpr std::int64_t kMostItems = 1 << 16;
 
   // kInvalidArgument with the stage and the remedy: a join of levels that have nothing to do with
@@ -36,7 +36,7 @@ class PipelineLevels {
 
   std::size_t size() const { return levels_.size(); }
   LevelId of(StageId stage) const { return of_[stage.value()]; }
-  // That the rows of its answer are items of; invalid: it does not demultiply.
+  // The level whose items are the rows of its answer; invalid: it does not demultiply.
   LevelId opened_by(StageId stage) const { return opened_by_[stage.value()]; }
   // Whether it runs once for each row of some stage's answer.
   bool IsOfRows(StageId stage) const;
@@ -46,9 +46,10 @@ class PipelineLevels {
   // From level 0 to the level itself: as long as it is deep, and one.
   std::span<const LevelId> path(LevelId level) const { return levels_[level.value()].path; }
   std::size_t depth(LevelId level) const { return path(level).size() - 1; }
-  // Those directly in it.
+  // The levels directly in it.
   std::span<const LevelId> inner(LevelId level) const { return levels_[level.value()].inner; }
-  // That run once per item of it; and those together with the stages of all levels inside.
+  // The stages that run once per item of it; and those together with the stages of all levels
+  // inside.
   std::span<const StageId> stages(LevelId level) const { return levels_[level.value()].stages; }
   std::span<const StageId> beneath(LevelId level) const { return levels_[level.value()].beneath; }
   // Items per item of the level around it; 0: as many as its opener's answer has rows.

@@ -51,8 +51,8 @@ struct SplitEnsemble {
   EnsembleDeclaration inner;
   std::vector<std::shared_ptr<const ModelSpec>> inner_models;
 };
-// Of a group that FindStepGroups has found. kInvalidArgument where the parts do not link after all
-// (a step is already called as the group would be).
+// Splits at a group that FindStepGroups has found. kInvalidArgument where the parts do not link
+// after all (a step is already called as the group would be).
 Expected<SplitEnsemble> SplitAtGroup(const BuiltEnsemble& ensemble, StageMask group);
 
 }  // namespace tactus

@@ -58,7 +58,7 @@ class Replanner {
   void GivenUp() { given_up_ = true; }
 
   const std::vector<double>& rates_rps() const { return average_; }  // by model
-  // Of the last question: which model lacks how much; empty where a plan sustains all of the load.
+  // At the last question: which model lacks how much; empty where a plan sustains all of the load.
   const std::string& shortage() const { return shortage_.message; }
   std::int64_t questions() const { return questions_; }
 

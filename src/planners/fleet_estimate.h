@@ -27,7 +27,7 @@ struct StagePlacement {
 // By pipeline, then stage.
 using FleetPlacement = std::vector<std::vector<StagePlacement>>;
 
-// Of a batch of this size, or nothing where it was not profiled there.
+// The estimate of a batch of this size; null where it was not profiled there.
 const FleetBatch* BatchOf(const FleetInput& input, ModelId model, DeviceId device, int batch);
 
 // The largest batch that the device was profiled with, up to `most`; the smallest of all where none
@@ -81,10 +81,10 @@ struct PlacedFleet {
   LinkLoads links;
 };
 
-// Of one item over a link that carries `load_mbps` in all: size / bandwidth + rtt / 2, and as in an
-// M/D/1 queue rho / (1 - rho) size / bandwidth for waiting; forever at rho >= 0.9. What is lost is
-// sent again: it takes so much of the bandwidth, and an item waits a round trip for each time that
-// some of its packets are sent again (ResendRounds).
+// How long one item takes over a link that carries `load_mbps`: size / bandwidth + rtt / 2, and as
+// in an M/D/1 queue rho / (1 - rho) size / bandwidth for waiting; forever at rho >= 0.9. What is
+// lost is sent again: it takes so much of the bandwidth, and an item waits a round trip for each
+// time that some of its packets are sent again (ResendRounds).
 Duration TransferTime(const FleetLink& link, double kilobytes, double load_mbps);
 
 // How often, in the mean, some of so many packets are sent again until all of them are there, where

@@ -2,9 +2,7 @@
 // time does, and nobody waits: a thread that finds the work under way leaves a mark, and the one at
 // work looks once more before it leaves.
 //
-//   void Look() {                         // from any thread, after it has put work where Turn
-//   finds
-//                                         // it
+//   void Look() {                         // from any thread, once its work is where Turn finds it
 //     if (!combiner.Take()) return;       // another thread is at work and will see it
 //     do {
 //       combiner.Begin();

@@ -90,8 +90,8 @@ struct InferCall {
   // By entry of `outputs`: how many classes the front end makes of it, 0 none; empty: of none. A
   // service answers with the tensor.
   std::vector<std::uint32_t> classes;
-  std::string_view
-      id;  // the client's name for it, of `keepalive` or of what `reply` holds; or empty
+  // The client's name for the call, of `keepalive` or of what `reply` holds; or empty.
+  std::string_view id;
   std::chrono::steady_clock::time_point received;
   TimeLimit limit;  // what clients and proxies allow; see DeadlineOf
   // How long the answer takes from the service to the client, as far as the server can tell: by so

@@ -6,11 +6,11 @@
 // Keys of our own live in ModelConfig.parameters, so that the same folder is valid elsewhere:
 //   slo_ms      time from arrival to answer, milliseconds; without it the server's default
 //   priority    1 (highest) and up; default 1
-//   exits       graph files of an early-exit model in the version folder, shallowest first, by
-//   comma exit_names  their names, by comma; default "1", "2", ... accuracy    one fraction in [0,
-//   1] for each exit, by comma profile     of an emulated model: the file of the folder that holds
-//   its latencies profile_shape.INPUT   sizes for the open dimensions of an input while it is
-//   profiled, by comma
+//   exits       the graph files of an early-exit model, by comma, shallowest first
+//   exit_names  their names, by comma; default "1", "2", ...
+//   accuracy    one fraction in [0, 1] for each exit, by comma
+//   profile     of an emulated model: the file of the folder that holds its latencies
+//   profile_shape.INPUT   sizes for the open dimensions of an input while it is profiled, by comma
 #pragma once
 
 #include <cstdint>
