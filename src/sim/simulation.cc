@@ -383,7 +383,7 @@ class World final : public Outbox, public PipelineWorld {
     if (!front_.costs()) return {request, at};
     const Call call = EndCall(call_of_[request.id.value()], answered, at);
     Told told{request,
-              answered ? front_.Answer(at) : front_.Refuse(model.value(), SloOf(model), at)};
+              answered ? front_.Answer(at) : front_.Refuse(model.value(), true, SloOf(model), at)};
     told.request.arrival = call.sent;
     told.request.deadline = call.sent + SloOf(model);
     return told;

@@ -38,8 +38,8 @@ class Front {
   }
   // When its client has an answer that is there `now`.
   TimePoint Answer(TimePoint now);
-  // When it hears of a refusal; all clients have one address. `read`: the call's body was; `slo`: of
-  // the call.
+  // When it hears of a refusal; all clients have one address. `read`: the call's body was; `slo`:
+  // of the call.
   TimePoint Refuse(std::uint32_t source, bool read, Duration slo, TimePoint now);
   // As the server leaves it before a deadline.
   Duration BothWays() const { return delay_.BothWays(); }
