@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <spdlog/logger.h>
 
 #include "cluster/control/join.h"
 #include "cluster/control/renewal.h"
@@ -16,13 +17,13 @@
 #include "cluster/tls/tls.h"
 #include "cluster/tls/token.h"
 #include "commands.h"
-#include "log_queue.h"
-#include "peer_port.h"
 #include "platform/process.h"
-#include "serve_site.h"
 #include "server/access/access.h"
 #include "server/access/admin_socket.h"
-#include "stop_signals.h"
+#include "serving/log_queue.h"
+#include "serving/peer_port.h"
+#include "serving/site_worker.h"
+#include "serving/stop_signals.h"
 
 namespace tactus {
 namespace {

@@ -19,7 +19,7 @@
 #ifdef TACTUS_SERVER
 #include "check_models.h"
 #include "serve_options.h"
-#include "serve_runtime.h"
+#include "serving/runtime_options.h"
 #endif
 
 namespace tactus {

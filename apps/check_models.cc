@@ -20,11 +20,12 @@
 #include "platform/cpu_affinity.h"
 #include "profiling/model_trial.h"
 #include "runtime/models/model_profile.h"
-#include "serve_device.h"
-#include "serve_plan.h"
 #include "server/kserve/ensemble_config.h"
 #include "server/kserve/model_config.h"
 #include "service/model_folders.h"
+#include "serving/device.h"
+#include "serving/plans.h"
+#include "serving/runtime_options.h"
 #include "workload/share_profiles.h"
 
 namespace tactus {

@@ -13,7 +13,7 @@
 #include "cluster/tls/token.h"
 #include "cluster_text.h"
 #include "commands.h"
-#include "stop_signals.h"
+#include "serving/stop_signals.h"
 
 namespace tactus {
 namespace {

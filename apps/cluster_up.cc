@@ -20,7 +20,7 @@
 #include "controller_life.h"
 #include "load/transport.h"
 #include "platform/process.h"
-#include "stop_signals.h"
+#include "serving/stop_signals.h"
 #include "workload/fleet_file.h"
 
 namespace tactus {

@@ -8,16 +8,17 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <spdlog/logger.h>
 
 #include "cluster/tls/tls.h"
 #include "commands.h"
 #include "controller_life.h"
 #include "controller_models.h"
-#include "log_queue.h"
 #include "output_file.h"
 #include "planners/fleet_registry.h"
 #include "platform/process.h"
-#include "stop_signals.h"
+#include "serving/log_queue.h"
+#include "serving/stop_signals.h"
 #include "workload/fleet_file.h"
 #include "workload/fleet_scenario.h"
 

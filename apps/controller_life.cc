@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <spdlog/logger.h>
 
 #include "cluster/control/spare.h"
 #include "cluster/control/state_file.h"

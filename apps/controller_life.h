@@ -5,8 +5,8 @@
 #include <string>
 
 #include "cluster/control/controller.h"
-#include "log_queue.h"
-#include "stop_signals.h"
+#include "serving/log_queue.h"
+#include "serving/stop_signals.h"
 
 namespace tactus {
 

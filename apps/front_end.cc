@@ -15,22 +15,23 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <spdlog/logger.h>
 
 #include "commands.h"
-#include "front_end_node.h"
-#include "idle_memory.h"
-#include "log_queue.h"
 #include "metrics/report.h"
 #include "platform/repeated_task.h"
-#include "runtime_reading.h"
-#include "serve_access.h"
-#include "serve_site.h"
-#include "served_text.h"
 #include "server/kserve/validation.h"
 #include "server/metrics/serving_metrics.h"
-#include "server_ports.h"
 #include "service/starting_service.h"
-#include "stop_signals.h"
+#include "serving/admission.h"
+#include "serving/front_end_node.h"
+#include "serving/idle_memory.h"
+#include "serving/log_queue.h"
+#include "serving/runtime_reading.h"
+#include "serving/served_text.h"
+#include "serving/server_ports.h"
+#include "serving/site_worker.h"
+#include "serving/stop_signals.h"
 
 namespace tactus {
 namespace {

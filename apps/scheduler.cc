@@ -10,18 +10,19 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <spdlog/logger.h>
 
 #include "cluster/site/scheduler_server.h"
 #include "commands.h"
 #include "experiment/experiment.h"
-#include "log_queue.h"
 #include "output_file.h"
-#include "peer_port.h"
-#include "serve_site.h"
 #include "server/access/access.h"
 #include "server/http/http_server.h"
-#include "stop_signals.h"
-#include "term_journals.h"
+#include "serving/log_queue.h"
+#include "serving/peer_port.h"
+#include "serving/site_worker.h"
+#include "serving/stop_signals.h"
+#include "serving/term_journals.h"
 #include "workload/scenario.h"
 
 namespace tactus {

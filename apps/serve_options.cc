@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "check/doubts.h"
 #include "commands.h"
+#include "engines/device_name.h"
 #include "engines/registry.h"
 #include "output_file.h"
-#include "serve_device.h"
 
 namespace tactus {
 namespace {
@@ -444,17 +443,12 @@ void DeclareEnd(ServeOptions& o, CLI::App& command) {
 
 }  // namespace
 
-std::optional<std::string> CoresDoubt(const ServeOptions& o, int cores) {
-  const bool elsewhere = o.engine == "emulated" || OnDevices(o);
-  if (elsewhere || !o.plan.empty() || !o.planner.empty()) return std::nullopt;
-  return CoresDoubt(o.lanes * o.slots * o.threads, cores);
-}
-
-std::vector<std::string> PlatformsOf(const ServeOptions& o) {
-  std::vector<std::string> platforms;
-  if (!o.engine.empty()) return platforms;
-  for (const EngineInfo& engine : Engines()) platforms.push_back(engine.platform);
-  return platforms;
+CLI::Validator DeviceName() {
+  return {[](const std::string& text) {
+            const auto devices = ParseDevices(text);
+            return devices ? std::string() : devices.error().message;
+          },
+          "", "DeviceName"};
 }
 
 void Declare(ServeOptions& o, CLI::App& command) {

@@ -1,4 +1,4 @@
-#include "serve_access.h"
+#include "serving/admission.h"
 
 #include <algorithm>
 #include <chrono>

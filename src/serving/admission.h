@@ -8,10 +8,10 @@
 
 #include "base/expected.h"
 #include "platform/repeated_task.h"
-#include "serve_options.h"
 #include "server/access/access.h"
 #include "server/access/client_limits.h"
 #include "server/kserve/objectives.h"
+#include "serving/serve_options.h"
 
 namespace tactus {
 

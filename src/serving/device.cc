@@ -1,14 +1,15 @@
-#include "serve_device.h"
+#include "serving/device.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "check/doubts.h"
 #include "engines/device_name.h"
-#include "serve_plan.h"
 #include "server/kserve/model_config.h"
 #include "service/model_folders.h"
+#include "serving/plans.h"
 
 namespace tactus {
 namespace {
@@ -35,14 +36,6 @@ std::vector<int> PrioritiesIn(const ModelFolders& folders) {
 
 }  // namespace
 
-CLI::Validator DeviceName() {
-  return {[](const std::string& text) {
-            const auto devices = ParseDevices(text);
-            return devices ? std::string() : devices.error().message;
-          },
-          "", "DeviceName"};
-}
-
 bool OnDevices(const ServeOptions& options) {
   return !ParseDevices(options.device).value_or(std::vector<int>{}).empty();
 }
@@ -50,6 +43,11 @@ bool OnDevices(const ServeOptions& options) {
 int DeviceCount(const ServeOptions& options) {
   const auto devices = ParseDevices(options.device).value_or(std::vector<int>{});
   return std::max(1, static_cast<int>(devices.size()));
+}
+
+std::optional<std::string> CoresDoubt(const ServeOptions& o, int cores) {
+  if (o.engine == "emulated" || OnDevices(o) || SplitsDevice(o)) return std::nullopt;
+  return CoresDoubt(o.lanes * o.slots * o.threads, cores);
 }
 
 ServeOptions WithALaneOnEach(ServeOptions options) {

@@ -1,25 +1,24 @@
 // --device of `tactus serve` and `tactus profile`: where ONNX models run.
 #pragma once
 
+#include <optional>
 #include <string>
-
-#include <CLI/CLI.hpp>
 
 #include "base/expected.h"
 #include "engines/engine_shelf.h"
 #include "engines/registry.h"
-#include "serve_options.h"
+#include "serving/serve_options.h"
 
 namespace tactus {
-
-// Accepts what ParseDevices does (engines/device_name.h).
-CLI::Validator DeviceName();
 
 // On devices other than the processor.
 bool OnDevices(const ServeOptions& options);
 
 // How many there are to run on; 1: the processor, or one device.
 int DeviceCount(const ServeOptions& options);
+
+// As of check/doubts.h, of lanes that are real and no plan's.
+std::optional<std::string> CoresDoubt(const ServeOptions& options, int cores);
 
 // The options, with at least one lane on each device.
 ServeOptions WithALaneOnEach(ServeOptions options);

@@ -1,8 +1,10 @@
-#include "serve_ensembles.h"
+#include "serving/ensembles.h"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
+
+#include <spdlog/logger.h>
 
 #include "dispatch/dispatcher.h"
 #include "server/kserve/ensemble_config.h"

@@ -9,10 +9,10 @@
 
 #include "cluster/steps/routed_steps.h"
 #include "ensemble/ensemble_service.h"
-#include "log_queue.h"
 #include "runtime/runtime.h"
-#include "serve_options.h"
 #include "service/observer.h"
+#include "serving/log_queue.h"
+#include "serving/serve_options.h"
 
 namespace tactus {
 

@@ -1,11 +1,13 @@
-#include "front_end_node.h"
+#include "serving/front_end_node.h"
 
 #include <filesystem>
 #include <utility>
 
+#include <spdlog/logger.h>
+
 #include "runtime/runtime.h"
-#include "serve_device.h"
-#include "serve_runtime.h"
+#include "serving/device.h"
+#include "serving/runtime_options.h"
 
 namespace tactus {
 namespace {

@@ -11,13 +11,13 @@
 #include "cluster/site/site_models.h"
 #include "cluster/tls/peer_tls.h"
 #include "engines/engine_shelf.h"
-#include "host_lanes.h"
-#include "log_queue.h"
-#include "peer_port.h"
-#include "serve_ensembles.h"
-#include "serve_options.h"
-#include "serve_routes.h"
 #include "server/metrics/serving_metrics.h"
+#include "serving/ensembles.h"
+#include "serving/host_lanes.h"
+#include "serving/log_queue.h"
+#include "serving/peer_port.h"
+#include "serving/routes.h"
+#include "serving/serve_options.h"
 
 namespace tactus {
 

@@ -1,4 +1,4 @@
-#include "host_lanes.h"
+#include "serving/host_lanes.h"
 
 #include <utility>
 

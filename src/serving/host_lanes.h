@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "log_queue.h"
 #include "runtime/runtime.h"
-#include "serve_options.h"
 #include "server/metrics/serving_metrics.h"
 #include "service/routed_service.h"
+#include "serving/log_queue.h"
+#include "serving/serve_options.h"
 
 namespace tactus {
 

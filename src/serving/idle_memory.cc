@@ -1,4 +1,4 @@
-#include "idle_memory.h"
+#include "serving/idle_memory.h"
 
 #include <chrono>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "serve_isolation.h"
+#include "serving/isolation.h"
 
 #include <chrono>
 #include <set>
@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "engines/isolated/process_host.h"
-#include "idle_memory.h"
-#include "serve_device.h"
+#include "serving/device.h"
+#include "serving/idle_memory.h"
 
 namespace tactus {
 namespace {

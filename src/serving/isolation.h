@@ -6,11 +6,11 @@
 #include "base/expected.h"
 #include "engines/engine_shelf.h"
 #include "engines/registry.h"
-#include "host_lanes.h"
 #include "platform/repeated_task.h"
 #include "runtime/runtime.h"
-#include "serve_options.h"
 #include "server/metrics/serving_metrics.h"
+#include "serving/host_lanes.h"
+#include "serving/serve_options.h"
 
 namespace tactus {
 

@@ -1,4 +1,4 @@
-#include "kept_journal.h"
+#include "serving/kept_journal.h"
 
 #include <filesystem>
 #include <system_error>

@@ -1,4 +1,4 @@
-#include "log_queue.h"
+#include "serving/log_queue.h"
 
 #include <chrono>
 #include <string_view>
@@ -6,11 +6,13 @@
 
 #include <fmt/chrono.h>
 #include <nlohmann/json.hpp>
+#include <spdlog/async.h>
+#include <spdlog/async_logger.h>
 #include <spdlog/formatter.h>
 #include <unistd.h>
 
-#include "patient_sink.h"
 #include "server/kserve/log_settings.h"
+#include "serving/patient_sink.h"
 
 namespace tactus {
 namespace {

@@ -4,8 +4,12 @@
 #include <memory>
 #include <string>
 
-#include <spdlog/async.h>
-#include <spdlog/async_logger.h>
+namespace spdlog {
+class logger;
+namespace details {
+class thread_pool;
+}
+}  // namespace spdlog
 
 namespace tactus {
 

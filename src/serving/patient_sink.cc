@@ -1,4 +1,4 @@
-#include "patient_sink.h"
+#include "serving/patient_sink.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,4 +1,4 @@
-#include "peer_port.h"
+#include "serving/peer_port.h"
 
 #include <array>
 #include <cstddef>
@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "serve_access.h"
 #include "server/access/access.h"
 #include "service/forwarding_service.h"
+#include "serving/admission.h"
 
 namespace tactus {
 

@@ -12,9 +12,9 @@
 #include "base/host_port.h"
 #include "cluster/tls/peer_tls.h"
 #include "platform/repeated_task.h"
-#include "serve_options.h"
 #include "server/grpc/grpc_server.h"
 #include "service/inference_service.h"
+#include "serving/serve_options.h"
 
 namespace tactus {
 

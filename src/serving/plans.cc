@@ -1,4 +1,4 @@
-#include "serve_plan.h"
+#include "serving/plans.h"
 
 #include <cmath>
 #include <string_view>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <spdlog/logger.h>
 #include <unistd.h>
 
 #include "base/check.h"

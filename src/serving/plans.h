@@ -7,11 +7,11 @@
 #include <string>
 
 #include "base/expected.h"
-#include "log_queue.h"
 #include "platform/repeated_task.h"
 #include "runtime/layout/planning_thread.h"
 #include "runtime/runtime.h"
-#include "serve_options.h"
+#include "serving/log_queue.h"
+#include "serving/serve_options.h"
 
 namespace tactus {
 

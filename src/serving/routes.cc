@@ -1,10 +1,11 @@
-#include "serve_routes.h"
+#include "serving/routes.h"
 
 #include <filesystem>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
+#include <spdlog/logger.h>
 
 #include "base/whole_file.h"
 #include "cluster/control/state_file.h"
@@ -15,7 +16,7 @@ namespace tactus {
 namespace {
 
 // A roll-out waits two seconds at least before what served before goes.
-constexpr std::chrono::milliseconds kLookEvery{50};
+constexpr std::chrono::milliseconds kReadRoutesEvery{50};
 constexpr std::chrono::milliseconds kMeasureEvery{1000};
 
 // Follows one file's routes, by whoever calls Look.
@@ -92,10 +93,10 @@ Expected<std::unique_ptr<RoutedSteps>> MakeRoutedSteps(const ServeOptions& o, co
 std::unique_ptr<RepeatedTask> FollowRoutes(const ServeOptions& options, RoutedSteps& steps,
                                            EnsembleService& service, Log log) {
   return std::make_unique<RepeatedTask>(
-      "routes",
-      Every(kLookEvery, [reader = RoutesReader(options, steps, service, std::move(log))]() mutable {
-        reader.Look();
-      }));
+      "routes", Every(kReadRoutesEvery,
+                      [reader = RoutesReader(options, steps, service, std::move(log))]() mutable {
+                        reader.Look();
+                      }));
 }
 
 std::unique_ptr<RepeatedTask> MeasureLinks(const ServeOptions& options, RoutedSteps& steps,

@@ -8,9 +8,9 @@
 #include "cluster/steps/routed_steps.h"
 #include "cluster/tls/peer_tls.h"
 #include "ensemble/ensemble_service.h"
-#include "log_queue.h"
 #include "platform/repeated_task.h"
-#include "serve_options.h"
+#include "serving/log_queue.h"
+#include "serving/serve_options.h"
 
 namespace tactus {
 

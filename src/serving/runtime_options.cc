@@ -1,16 +1,19 @@
-#include "serve_runtime.h"
+#include "serving/runtime_options.h"
 
 #include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <spdlog/logger.h>
+
 #include "cluster/models/manifest.h"
-#include "host_lanes.h"
-#include "serve_device.h"
-#include "serve_ensembles.h"
+#include "engines/registry.h"
 #include "server/kserve/ensemble_config.h"
 #include "server/kserve/model_config.h"
+#include "serving/device.h"
+#include "serving/ensembles.h"
+#include "serving/host_lanes.h"
 
 namespace tactus {
 namespace {
@@ -37,6 +40,13 @@ auto ModelReader(const ServeOptions& o, const Log& log) {
 }
 
 }  // namespace
+
+std::vector<std::string> PlatformsOf(const ServeOptions& o) {
+  std::vector<std::string> platforms;
+  if (!o.engine.empty()) return platforms;
+  for (const EngineInfo& engine : Engines()) platforms.push_back(engine.platform);
+  return platforms;
+}
 
 RuntimeOptions RuntimeOptionsOf(const ServeOptions& o) {
   RuntimeOptions r;

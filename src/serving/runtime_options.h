@@ -3,11 +3,12 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/expected.h"
-#include "log_queue.h"
 #include "runtime/runtime.h"
-#include "serve_options.h"
+#include "serving/log_queue.h"
+#include "serving/serve_options.h"
 
 namespace tactus {
 
@@ -17,6 +18,9 @@ ServeOptions WithFolders(ServeOptions options);
 Status CheckLoadedModels(const ServeOptions& options);
 // What a plan calls a model that needs no others (src/cluster/models): reads every byte of it.
 Expected<std::string> DigestOfModel(const std::filesystem::path& folder);
+// The platforms whose models run; empty: with an engine for all of them it does not matter which
+// one a model was made for.
+std::vector<std::string> PlatformsOf(const ServeOptions& options);
 RuntimeOptions RuntimeOptionsOf(const ServeOptions& options);
 // Of the models that run on the device: no ensembles, no operators. `log` gets what in their
 // configurations changes nothing.

@@ -1,4 +1,4 @@
-#include "runtime_reading.h"
+#include "serving/runtime_reading.h"
 
 #include "stream/stream_set.h"
 

@@ -1,17 +1,12 @@
-#include "served_journals.h"
+#include "serving/served_journals.h"
 
 #include <utility>
 
-#include "kept_journal.h"
+#include <spdlog/logger.h>
+
+#include "serving/kept_journal.h"
 
 namespace tactus {
-namespace {
-
-constexpr Duration kFlushEvery = Millis(50);
-
-}  // namespace
-
-std::string PipelineJournalBeside(const std::string& path) { return path + ".pipelines"; }
 
 Status ServedJournals::KeepOld(const std::string& path) {
   if (path.empty()) return {};
@@ -27,7 +22,7 @@ Status ServedJournals::Open(const std::string& path, const JournalHeader& header
   dispatcher_ = *std::move(dispatcher);
   pipelines_ = *std::move(pipelines);
   flush_.Start(
-      "journals", [this, log = std::move(log)] { return Flush(log); }, kFlushEvery);
+      "journals", [this, log = std::move(log)] { return Flush(log); }, kJournalFlush);
   return {};
 }
 
@@ -37,7 +32,7 @@ Duration ServedJournals::Flush(const Log& log) {
   for (const Status& flushed : {dispatcher_->Flush(), pipelines_->Flush()}) {
     if (!flushed && why.empty()) why = flushed.error().message;
   }
-  if (why.empty() && !dispatcher_->stopped() && !pipelines_->stopped()) return kFlushEvery;
+  if (why.empty() && !dispatcher_->stopped() && !pipelines_->stopped()) return kJournalFlush;
   log->error("{}; serving goes on without a journal",
              why.empty() ? "journal: the writer fell behind" : why);
   whole_.store(false);

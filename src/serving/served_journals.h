@@ -10,8 +10,8 @@
 #include "base/expected.h"
 #include "dispatch/journal_file.h"
 #include "ensemble/pipeline_journal.h"
-#include "log_queue.h"
 #include "platform/repeated_task.h"
+#include "serving/log_queue.h"
 
 namespace tactus {
 
@@ -39,8 +39,5 @@ class ServedJournals {
 
   Duration Flush(const Log& log);
 };
-
-// Where the ensembles' journal lies beside the dispatcher's.
-std::string PipelineJournalBeside(const std::string& path);
 
 }  // namespace tactus

@@ -1,4 +1,4 @@
-#include "served_text.h"
+#include "serving/served_text.h"
 
 #include <cctype>
 #include <filesystem>

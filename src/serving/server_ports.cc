@@ -1,4 +1,4 @@
-#include "server_ports.h"
+#include "serving/server_ports.h"
 
 #include <array>
 #include <chrono>
@@ -14,12 +14,10 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <spdlog/logger.h>
 
 #include "base/host_port.h"
-#include "log_queue.h"
 #include "platform/ready_thread.h"
-#include "serve_access.h"
-#include "served_text.h"
 #include "server/access/admin_socket.h"
 #include "server/access/paced_refusals.h"
 #include "server/autoscale/load_sampler.h"
@@ -30,6 +28,9 @@
 #include "server/kserve/trace_settings.h"
 #include "server/kserve/traced_service.h"
 #include "server/net/listening_socket.h"
+#include "serving/admission.h"
+#include "serving/log_queue.h"
+#include "serving/served_text.h"
 #include "stream/stream_set.h"
 
 namespace tactus {

@@ -7,10 +7,10 @@
 #include <memory>
 #include <string>
 
-#include "serve_options.h"
 #include "server/access/access.h"
 #include "server/access/client_limits.h"
 #include "service/inference_service.h"
+#include "serving/serve_options.h"
 
 namespace tactus {
 

@@ -1,12 +1,13 @@
-#include "serve_site.h"
+#include "serving/site_worker.h"
 
 #include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
+#include <spdlog/logger.h>
 #include <unistd.h>
 
-#include "peer_port.h"
+#include "serving/peer_port.h"
 
 namespace tactus {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "cluster/site/worker.h"
 #include "cluster/tls/peer_tls.h"
-#include "log_queue.h"
-#include "serve_options.h"
+#include "serving/log_queue.h"
+#include "serving/serve_options.h"
 
 namespace tactus {
 

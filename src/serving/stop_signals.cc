@@ -1,4 +1,4 @@
-#include "stop_signals.h"
+#include "serving/stop_signals.h"
 
 #include <cstdlib>
 #include <string_view>

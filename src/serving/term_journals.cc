@@ -1,19 +1,16 @@
-#include "term_journals.h"
+#include "serving/term_journals.h"
 
 #include <utility>
 
-#include "kept_journal.h"
+#include <spdlog/logger.h>
+
+#include "serving/kept_journal.h"
 
 namespace tactus {
-namespace {
-
-constexpr Duration kFlushEvery = Millis(50);
-
-}  // namespace
 
 TermJournals::TermJournals(std::string path, JournalHeader header, Log log)
     : path_(std::move(path)), header_(std::move(header)), log_(std::move(log)) {
-  flush_.Start("journals", Every(kFlushEvery, [this] { Flush(); }), kFlushEvery);
+  flush_.Start("journals", Every(kJournalFlush, [this] { Flush(); }), kJournalFlush);
 }
 
 TermJournals::~TermJournals() {

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "dispatch/journal_file.h"
-#include "log_queue.h"
 #include "platform/repeated_task.h"
+#include "serving/log_queue.h"
 #include "site/messages.h"
 
 namespace tactus {
