@@ -18,11 +18,10 @@
 #include "output_file.h"
 #include "server/access/access.h"
 #include "server/http/http_server.h"
+#include "serving/journals.h"
 #include "serving/log_queue.h"
 #include "serving/peer_port.h"
-#include "serving/site_worker.h"
 #include "serving/stop_signals.h"
-#include "serving/term_journals.h"
 #include "workload/scenario.h"
 
 namespace tactus {

@@ -75,32 +75,6 @@ void FollowRoutes(RoutedSteps& routed, EnsembleOptions& options) {
   options.read_described = ReadSteps;
 }
 
-}  // namespace
-
-std::vector<std::string> OnlyEnsembles(const ServeOptions& options,
-                                       const std::vector<std::string>& models, bool ensembles) {
-  std::vector<std::string> chosen;
-  for (const std::string& model : models) {
-    if (model == "*" || HoldsEnsemble(options.folders->Of(model), "") == ensembles) {
-      chosen.push_back(model);
-    }
-  }
-  return chosen;
-}
-
-CostOfStep CostIn(std::vector<const Runtime*> runtimes) {
-  return [runtimes = std::move(runtimes)](const ModelSpec& spec) -> std::optional<StageCost> {
-    for (const Runtime* runtime : runtimes) {
-      const auto served_models = runtime->served_models();
-      if (served_models == nullptr) continue;
-      if (auto cost = CostIn(*served_models, spec)) return cost;
-    }
-    return std::nullopt;
-  };
-}
-
-namespace {
-
 EnsembleOptions OptionsOf(const ServeOptions& o, CostOfStep cost_of, Observer& observer,
                           const Log& log) {
   EnsembleOptions options;
@@ -132,6 +106,28 @@ std::unique_ptr<EnsembleService> Opened(const ServeOptions& o, InferenceService&
 }
 
 }  // namespace
+
+std::vector<std::string> OnlyEnsembles(const ServeOptions& options,
+                                       const std::vector<std::string>& models, bool ensembles) {
+  std::vector<std::string> chosen;
+  for (const std::string& model : models) {
+    if (model == "*" || HoldsEnsemble(options.folders->Of(model), "") == ensembles) {
+      chosen.push_back(model);
+    }
+  }
+  return chosen;
+}
+
+CostOfStep CostIn(std::vector<const Runtime*> runtimes) {
+  return [runtimes = std::move(runtimes)](const ModelSpec& spec) -> std::optional<StageCost> {
+    for (const Runtime* runtime : runtimes) {
+      const auto served_models = runtime->served_models();
+      if (served_models == nullptr) continue;
+      if (auto cost = CostIn(*served_models, spec)) return cost;
+    }
+    return std::nullopt;
+  };
+}
 
 std::unique_ptr<EnsembleService> ServeStepEnsembles(const ServeOptions& o, InferenceService& models,
                                                     CostOfStep cost_of, Observer& observer,

@@ -1,5 +1,6 @@
 #include "serving/peer_port.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <filesystem>
@@ -10,7 +11,7 @@
 
 #include "server/access/access.h"
 #include "service/forwarding_service.h"
-#include "serving/admission.h"
+#include "serving/server_access.h"
 
 namespace tactus {
 
@@ -100,6 +101,20 @@ Status CheckClear(const std::string& option, const std::string& text) {
       "{} {} is beyond this machine: --peer-tls FOLDER keeps strangers out, with certificates of "
       "`tactus cluster certificate`; --insecure speaks in the clear (docs/site.md)",
       option, text));
+}
+
+Status CheckSchedulers(const std::string& option, const std::vector<std::string>& schedulers,
+                       bool safe) {
+  for (auto place = schedulers.begin(); place != schedulers.end(); ++place) {
+    const auto read = PlaceOf(option, *place);
+    if (!read) return std::unexpected(read.error());
+    if (std::find(schedulers.begin(), place, *place) != place) {
+      return InvalidArgument(fmt::format("{}: {} is in it twice", option, *place));
+    }
+    if (safe) continue;
+    if (Status fine = CheckClear(option, *place); !fine) return fine;
+  }
+  return {};
 }
 
 std::string HostName() {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/host_port.h"
 #include "cluster/tls/peer_tls.h"
@@ -23,6 +24,9 @@ Expected<HostPort> PlaceOf(const std::string& option, const std::string& host_an
 // InvalidArgument where it is beyond this machine: what is said there would be in the clear, and
 // everybody could say it.
 Status CheckClear(const std::string& option, const std::string& host_and_port);
+// The same of each of a list, in which none may be twice. `safe`: they may be beyond this machine.
+Status CheckSchedulers(const std::string& option, const std::vector<std::string>& schedulers,
+                       bool safe);
 std::string HostName();
 
 class PeerPort {

@@ -9,7 +9,6 @@
 
 #include "base/whole_file.h"
 #include "cluster/control/state_file.h"
-#include "cluster/steps/grpc_peer.h"
 #include "server/kserve/ensemble_config.h"
 
 namespace tactus {
@@ -80,15 +79,6 @@ class RoutesReader {
 };
 
 }  // namespace
-
-Expected<std::unique_ptr<RoutedSteps>> MakeRoutedSteps(const ServeOptions& o, const PeerTls& tls,
-                                                       InferenceService& models, const Log& log) {
-  if (o.routes.empty()) return nullptr;
-  return std::make_unique<RoutedSteps>(
-      models,
-      RoutedSteps::Options{.connect = GrpcPeers(tls),
-                           .log = [log](const std::string& line) { log->warn("{}", line); }});
-}
 
 std::unique_ptr<RepeatedTask> FollowRoutes(const ServeOptions& options, RoutedSteps& steps,
                                            EnsembleService& service, Log log) {

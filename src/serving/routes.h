@@ -6,18 +6,12 @@
 #include <string>
 
 #include "cluster/steps/routed_steps.h"
-#include "cluster/tls/peer_tls.h"
 #include "ensemble/ensemble_service.h"
 #include "platform/repeated_task.h"
 #include "serving/log_queue.h"
 #include "serving/serve_options.h"
 
 namespace tactus {
-
-// Null without --routes. `models` outlives it.
-Expected<std::unique_ptr<RoutedSteps>> MakeRoutedSteps(const ServeOptions& options,
-                                                       const PeerTls& tls, InferenceService& models,
-                                                       const Log& log);
 
 // Reads the file whenever it changes, has `steps` follow it, and has the service serve the
 // pipelines of which it speaks. What makes no sense is told, and the last that did holds. `steps`

@@ -1,8 +1,21 @@
 #include "serving/runtime_reading.h"
 
+#include <utility>
+
+#include "metrics/report.h"
+#include "server/kserve/validation.h"
 #include "stream/stream_set.h"
 
 namespace tactus {
+
+MetricsOptions MetricsOptionsOf(const ServeOptions& o, std::string policy, bool predicts) {
+  return {.triton_names = o.triton_metrics,
+          .slos = {},
+          .predicts_slowdowns = predicts,
+          .version = std::string(kServerVersion),
+          .commit = BuildCommit(),
+          .policy = std::move(policy)};
+}
 
 RuntimeReading ReadingOf(const Runtime& runtime, const InferenceService& service) {
   RuntimeReading reading{.pending = runtime.pending(),
@@ -12,15 +25,7 @@ RuntimeReading ReadingOf(const Runtime& runtime, const InferenceService& service
                          .uptime = runtime.uptime(),
                          .lanes = runtime.lane_loads(),
                          .models = service.Index(),
-                         .statistics = {},
-                         .advice = {},
-                         .layout = runtime.layout(),
-                         .planning = {},
-                         .streams = {},
-                         .journal_whole = {},
-                         .processes = {},
-                         .arenas = {},
-                         .http_lag = {}};
+                         .layout = runtime.layout()};
   if (auto statistics = service.Statistics("", -1)) reading.statistics = std::move(*statistics);
   return reading;
 }

@@ -54,6 +54,7 @@ struct ServeOptions {
 
   // Of a site.
   std::vector<std::string> schedulers;  // HOST:PORT
+  int most_workers = 16;                // of the site, as its schedulers have it
   std::string worker_name;              // empty: of the host, or the node, and the process
   std::string advertise;                // HOST:PORT; empty: where peer_listen says
 

@@ -1,10 +1,10 @@
 #include "serving/server_ports.h"
 
 #include <array>
+#include <cctype>
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
-#include <cstdio>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -28,9 +28,8 @@
 #include "server/kserve/trace_settings.h"
 #include "server/kserve/traced_service.h"
 #include "server/net/listening_socket.h"
-#include "serving/admission.h"
 #include "serving/log_queue.h"
-#include "serving/served_text.h"
+#include "serving/server_access.h"
 #include "stream/stream_set.h"
 
 namespace tactus {
@@ -71,11 +70,10 @@ struct ServerPorts::Body {
   std::jthread announces{};  // that the service is ready, once it is
 
   // The line that programs wait for.
-  void Announce(std::string_view how, std::uint16_t peers, const std::string& not_ready) const {
-    fmt::print("{} http={} grpc={} metrics={}{}{}\n", how, http_port, grpc_port, metrics_port,
-               peers == 0 ? "" : fmt::format(" peers={}", peers),
-               not_ready.empty() ? "" : " not_ready=" + not_ready);
-    std::fflush(stdout);
+  std::string Line(std::string_view how, std::uint16_t peers, const std::string& not_ready) const {
+    return fmt::format("{} http={} grpc={} metrics={}{}{}\n", how, http_port, grpc_port,
+                       metrics_port, peers == 0 ? "" : fmt::format(" peers={}", peers),
+                       not_ready.empty() ? "" : " not_ready=" + not_ready);
   }
 };
 
@@ -83,19 +81,34 @@ namespace {
 
 constexpr std::chrono::milliseconds kLookPeriod{100};
 
+// "a,b": the models that keep the service from being ready.
+std::string NotReadyIn(const InferenceService& service) {
+  std::string names;
+  for (const ModelState& state : service.Index()) {
+    const bool unwanted = state.reason == "not loaded" || state.reason == "unloaded";
+    if (state.state == "READY" || unwanted) continue;
+    std::string name = state.name;
+    for (char& c : name) {  // the line that it goes into is read by words
+      if (c == ',' || c == '=' || std::isspace(static_cast<unsigned char>(c)) != 0) c = '?';
+    }
+    names += (names.empty() ? "" : ",") + name;
+  }
+  return names;
+}
+
 HttpOptions HttpOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts,
                           const ServedTraces& traces) {
   HttpOptions http{.address = o.address, .port = o.http_port, .threads = o.http_threads};
   http.max_body = o.max_body_mb << 20;
   http.strict_triton = o.strict_triton;
-  http.access = parts.access;
-  http.limits = parts.limits;
+  http.access = parts.access.access;
+  http.limits = parts.access.limits;
   http.lag = parts.lag;
-  http.objectives = parts.objectives;
+  http.objectives = parts.access.objectives;
   http.log_settings = parts.logs.settings();
   http.trace_settings = traces.settings;
   http.folders = parts.folders;
-  http.max_connections = parts.connections;
+  http.max_connections = parts.access.connections;
   return http;
 }
 
@@ -105,17 +118,17 @@ GrpcOptions GrpcOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
           .address = o.address,
           .port = o.grpc_port,
           .strict_triton = o.strict_triton,
-          .access = parts.access,
+          .access = parts.access.access,
           // Without certificates other nodes come here.
           .takes_entered = !o.routes.empty() && o.peer_tls.empty(),
-          .limits = parts.limits,
-          .objectives = parts.objectives,
+          .limits = parts.access.limits,
+          .objectives = parts.access.objectives,
           .log_settings = parts.logs.settings(),
           .trace_settings = traces.settings,
           .folders = parts.folders,
           .max_body = o.max_body_mb << 20,
           .max_pending_bytes = o.pending_mb << 20,
-          .max_connections = parts.connections,
+          .max_connections = parts.access.connections,
           .warn = [log = parts.logs.log()](const std::string& line) { log->warn(line); },
           .least_ping_interval = std::chrono::milliseconds(std::llround(1e3 * o.grpc_ping_s))};
 }
@@ -136,7 +149,7 @@ HttpOptions PageOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
           .port = o.metrics_port,
           .max_connections = kPageConnections,
           .strict_triton = o.strict_triton,
-          .access = parts.access};
+          .access = parts.access.access};
 }
 
 // Of a port that cannot be had: which option names another.
@@ -193,7 +206,7 @@ Expected<std::unique_ptr<ServerPorts>> ServerPorts::Start(const ServeOptions& o,
   std::unique_ptr<Body> body(
       new Body{.service = parts.service,
                .address = o.address,
-               .tls = parts.access->has_tls(),
+               .tls = parts.access.access->has_tls(),
                .traces = std::move(traces),
                .refusals = std::move(refusals),
                .http = HttpServer(std::move(http), traced, parts.streams),
@@ -221,25 +234,24 @@ Expected<std::unique_ptr<ServerPorts>> ServerPorts::Start(const ServeOptions& o,
   return std::unique_ptr<ServerPorts>(new ServerPorts(std::move(body)));
 }
 
-void ServerPorts::PrintPlaces(std::uint16_t peers) const {
+void ServerPorts::Announce(std::uint16_t peers, Print print) const {
   Body& b = *body_;
   const std::string host = Bracketed(b.address);
-  fmt::print("\nHTTP     {4}://{0}:{1}\ngRPC     {0}:{2}\nmetrics  {4}://{0}:{3}/metrics\n\n", host,
-             b.http_port, b.grpc_port, b.metrics_port, b.tls ? "https" : "http");
-  if (b.service.Ready()) return b.Announce("ready", peers, "");
-  b.Announce("started", peers, NotReadyIn(b.service));
-  b.announces = std::jthread([&b, peers](const std::stop_token& stop) {
+  print(
+      fmt::format("\nHTTP     {4}://{0}:{1}\ngRPC     {0}:{2}\nmetrics  {4}://{0}:{3}/metrics\n\n",
+                  host, b.http_port, b.grpc_port, b.metrics_port, b.tls ? "https" : "http"));
+  if (b.service.Ready()) return print(b.Line("ready", peers, ""));
+  print(b.Line("started", peers, NotReadyIn(b.service)));
+  b.announces = std::jthread([&b, peers, print = std::move(print)](const std::stop_token& stop) {
     std::mutex mutex;
     std::condition_variable_any wake;
     std::unique_lock lock(mutex);
     while (!wake.wait_for(lock, stop, kLookPeriod, [] { return false; })) {
       if (stop.stop_requested()) return;
-      if (b.service.Ready()) return b.Announce("ready", peers, "");
+      if (b.service.Ready()) return print(b.Line("ready", peers, ""));
     }
   });
 }
-
-std::uint16_t ServerPorts::grpc_port() const { return body_->grpc_port; }
 
 void ServerPorts::Stop(std::chrono::milliseconds grace, const std::function<void()>& beside,
                        const std::function<void()>& at_end) {

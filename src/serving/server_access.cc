@@ -1,4 +1,4 @@
-#include "serving/admission.h"
+#include "serving/server_access.h"
 
 #include <algorithm>
 #include <chrono>
@@ -14,8 +14,6 @@ namespace {
 
 // For models, files and threads.
 constexpr std::size_t kOwnDescriptors = 192;
-
-}  // namespace
 
 Expected<std::shared_ptr<Access>> AccessOf(const ServeOptions& o,
                                            std::function<void(const std::string&)> warn) {
@@ -54,10 +52,11 @@ Expected<std::shared_ptr<const Objectives>> ObjectivesOf(const ServeOptions& o) 
   return std::make_shared<const Objectives>(*std::move(read));
 }
 
-Expected<std::size_t> MostConnections() {
+}  // namespace
+
+Expected<std::size_t> MostConnections(std::size_t descriptors) {
   constexpr std::size_t kFewest = 16;
   constexpr std::size_t kKept = kOwnDescriptors + kPageConnections;
-  const std::size_t descriptors = RaiseDescriptorLimit();
   if (descriptors < kKept + 2 * kFewest) {
     return Fail(
         ErrorCode::kResourceExhausted,
@@ -66,6 +65,25 @@ Expected<std::size_t> MostConnections() {
                     descriptors, kKept + 2 * kFewest));
   }
   return std::min<std::size_t>((descriptors - kKept) / 2, 1024);
+}
+
+Expected<ServerAccess> ServerAccess::Of(const ServeOptions& o,
+                                        std::function<void(const std::string&)> warn) {
+  auto access = AccessOf(o, std::move(warn));
+  if (!access) return std::unexpected(std::move(access.error()));
+  const auto connections = MostConnections(RaiseDescriptorLimit());
+  if (!connections) return std::unexpected(connections.error());
+  auto limits = LimitsOf(o, *connections);
+  if (!limits) return std::unexpected(std::move(limits.error()));
+  auto tls = PeerTls::Open(o.peer_tls);
+  if (!tls) return std::unexpected(std::move(tls.error()));
+  auto objectives = ObjectivesOf(o);
+  if (!objectives) return std::unexpected(std::move(objectives.error()));
+  return ServerAccess{.access = *std::move(access),
+                      .connections = *connections,
+                      .limits = *std::move(limits),
+                      .tls = *std::move(tls),
+                      .objectives = *std::move(objectives)};
 }
 
 std::unique_ptr<RepeatedTask> FollowAccess(std::shared_ptr<Access> access) {

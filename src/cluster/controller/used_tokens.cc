@@ -1,4 +1,4 @@
-#include "used_tokens.h"
+#include "cluster/controller/used_tokens.h"
 
 #include "cluster/memory/history_writer.h"
 #include "knowledge/store.h"

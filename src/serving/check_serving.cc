@@ -1,4 +1,4 @@
-#include "check_models.h"
+#include "serving/check_serving.h"
 
 #include <algorithm>
 #include <filesystem>

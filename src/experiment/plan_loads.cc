@@ -1,4 +1,4 @@
-#include "plan_loads.h"
+#include "experiment/plan_loads.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

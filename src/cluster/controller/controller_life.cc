@@ -1,58 +1,45 @@
-#include "controller_life.h"
+#include "cluster/controller/controller_life.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
-#include <spdlog/logger.h>
 
 #include "cluster/control/spare.h"
 #include "cluster/control/state_file.h"
+#include "cluster/controller/used_tokens.h"
 #include "cluster/memory/candidate.h"
 #include "cluster/memory/history_writer.h"
 #include "cluster/memory/recollection.h"
-#include "commands.h"
 #include "planners/fleet_registry.h"
 #include "planners/fleet_scaling.h"
-#include "used_tokens.h"
 
 namespace tactus {
 namespace {
 
-constexpr std::chrono::milliseconds kLifeLook{50};
-
 class ControllerLife {
  public:
   ControllerLife(ControllerOptions options, const FleetInput& fleet, std::string planner,
-                 ControllerLifeFlags flags, StopSignals& signals, LogQueue& logs)
+                 ControllerLifeFlags flags, ControllerWorld world)
       : options_(std::move(options)),
         fleet_(fleet),
         planner_(std::move(planner)),
         flags_(std::move(flags)),
-        signals_(signals),
-        log_([log = logs.log()](const std::string& line) { log->info("{}", line); }) {
+        world_(std::move(world)),
+        log_(world_.log) {
     own_store_ = flags_.store.empty();
     if (own_store_) flags_.store = DefaultStore(options_.state.string());
     named_ = !flags_.name.empty();
     if (!named_) flags_.name = options_.listen;
   }
 
-  int Run();
+  Expected<int> Run();
 
  private:
   enum class End { kStopped, kSuperseded };
-  // Looks for a moment.
-  bool ToldToEnd() {
-    const bool told = signals_.CameWithin(kLifeLook);
-    if (told) StopSignals::EndWithin({});
-    return told;
-  }
-
   // Errors that waiting does not mend: a wrong address, a newer schema, a folder that is missing.
   Status OpenMemory();
   Status Stand();
@@ -67,7 +54,7 @@ class ControllerLife {
   const FleetInput& fleet_;
   const std::string planner_;
   ControllerLifeFlags flags_;
-  StopSignals& signals_;
+  const ControllerWorld world_;
   const Controller::Log log_;
   std::unique_ptr<Candidate> candidate_;  // null: nobody elects
   bool named_ = false;
@@ -118,9 +105,8 @@ void ControllerLife::Ready(int port) {
   options_.listen =
       options_.listen.substr(0, options_.listen.rfind(':') + 1) + std::to_string(port);
   if (std::exchange(ready_, true)) return;
-  fmt::print("tactus controller plans {} nodes by {}\nready control={}\n", fleet_.devices.size(),
-             planner_, port);
-  std::fflush(stdout);
+  world_.print(fmt::format("tactus controller plans {} nodes by {}\nready control={}\n",
+                           fleet_.devices.size(), planner_, port));
 }
 
 Expected<bool> ControllerLife::Wait() {
@@ -129,7 +115,7 @@ Expected<bool> ControllerLife::Wait() {
   if (!spare) return std::unexpected(spare.error());
   Ready((*spare)->port());
   for (;;) {
-    if (ToldToEnd()) return false;
+    if (world_.told_to_end()) return false;
     const std::uint64_t term = candidate_->term();
     if (term == 0) continue;
     if ((*spare)->term_heard() < term) return true;
@@ -179,7 +165,7 @@ Expected<ControllerLife::End> ControllerLife::Lead() {
   if (!controller) return std::unexpected(controller.error());
   writer.Start();
   Ready((*controller)->port());
-  while (!ToldToEnd()) {
+  while (!world_.told_to_end()) {
     const std::string why = (*controller)->superseded();
     if (why.empty()) continue;
     log_(why + (candidate_ ? "; it waits for its turn"
@@ -190,15 +176,15 @@ Expected<ControllerLife::End> ControllerLife::Lead() {
   return End::kStopped;
 }
 
-int ControllerLife::Run() {
-  if (Status memory = OpenMemory(); !memory) return ReportBadInput(memory.error());
-  if (Status stands = Stand(); !stands) return ReportBadInput(stands.error());
+Expected<int> ControllerLife::Run() {
+  if (Status memory = OpenMemory(); !memory) return std::unexpected(std::move(memory.error()));
+  if (Status stands = Stand(); !stands) return std::unexpected(std::move(stands.error()));
   for (;;) {
     const auto elected = candidate_ ? Wait() : true;
-    if (!elected) return ReportBadInput(elected.error());
+    if (!elected) return std::unexpected(elected.error());
     if (!*elected) return 0;
     const auto end = Lead();
-    if (!end) return ReportBadInput(end.error());
+    if (!end) return std::unexpected(end.error());
     if (*end == End::kStopped) return 0;
     if (!candidate_) return 1;
   }
@@ -210,10 +196,10 @@ std::string DefaultStore(const std::string& state) {
   return "sqlite:" + (std::filesystem::path(state) / "knowledge.db").string();
 }
 
-int RunControllerLife(ControllerOptions options, const FleetInput& fleet,
-                      const std::string& planner, const ControllerLifeFlags& flags,
-                      StopSignals& signals, LogQueue& logs) {
-  return ControllerLife(std::move(options), fleet, planner, flags, signals, logs).Run();
+Expected<int> RunControllerLife(ControllerOptions options, const FleetInput& fleet,
+                                const std::string& planner, const ControllerLifeFlags& flags,
+                                ControllerWorld world) {
+  return ControllerLife(std::move(options), fleet, planner, flags, std::move(world)).Run();
 }
 
 }  // namespace tactus

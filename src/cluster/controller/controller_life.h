@@ -2,11 +2,10 @@
 // spare, leads with what the knowledge base remembers, and keeps history.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "cluster/control/controller.h"
-#include "serving/log_queue.h"
-#include "serving/stop_signals.h"
 
 namespace tactus {
 
@@ -21,9 +20,18 @@ struct ControllerLifeFlags {
 // What the knowledge base of a controller with this folder of state is called if nothing is said.
 std::string DefaultStore(const std::string& state);
 
-// Until a signal to stop, or until it has ended; the exit code.
-int RunControllerLife(ControllerOptions options, const FleetInput& fleet,
-                      const std::string& planner, const ControllerLifeFlags& flags,
-                      StopSignals& signals, LogQueue& logs);
+// Whom it hears and tells.
+struct ControllerWorld {
+  // Waits a moment for a signal to stop; whether one came.
+  std::function<bool()> told_to_end;
+  std::function<void(const std::string&)> print;  // where it listens, for programs
+  Controller::Log log;
+};
+
+// Until it is told to end, or has ended; the exit code. An error for flags that are no use, and
+// where it cannot listen.
+Expected<int> RunControllerLife(ControllerOptions options, const FleetInput& fleet,
+                                const std::string& planner, const ControllerLifeFlags& flags,
+                                ControllerWorld world);
 
 }  // namespace tactus

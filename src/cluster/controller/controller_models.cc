@@ -1,4 +1,4 @@
-#include "controller_models.h"
+#include "cluster/controller/controller_models.h"
 
 #include <memory>
 #include <set>

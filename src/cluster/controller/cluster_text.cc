@@ -1,4 +1,4 @@
-#include "cluster_text.h"
+#include "cluster/controller/cluster_text.h"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/expected.h"
-#include "serve_options.h"
+#include "serving/serve_options.h"
 
 namespace tactus {
 

@@ -1,4 +1,4 @@
-#include "cluster_history_text.h"
+#include "cluster/controller/history_text.h"
 
 #include <algorithm>
 #include <cstdint>
