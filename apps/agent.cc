@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <spdlog/logger.h>
 
 #include "cluster/control/join.h"
 #include "cluster/control/renewal.h"
@@ -16,31 +17,25 @@
 #include "cluster/tls/tls.h"
 #include "cluster/tls/token.h"
 #include "commands.h"
-#include "log_queue.h"
-#include "peer_port.h"
 #include "platform/process.h"
-#include "serve_site.h"
 #include "server/access/access.h"
 #include "server/access/admin_socket.h"
-#include "stop_signals.h"
+#include "serving/log_queue.h"
+#include "serving/peer_port.h"
+#include "serving/stop_signals.h"
 
 namespace tactus {
 namespace {
 
 struct AgentFlags {
-  std::vector<std::string> controllers = {"127.0.0.1:7400"};
-  std::string node;
+  AgentOptions agent{.node = {}, .controllers = {"127.0.0.1:7400"}};  // without what others say
   std::string state;
-  std::string models;  // its own; empty: it has none
   double cache_mb = 32'000;
-  std::string address = "127.0.0.1";
   std::string peer_address;
   std::string tls;
   std::string join;
   double grace_s = 5;
   bool leave_worker = false;
-  std::vector<std::string> site;  // its schedulers; empty: the node is a machine
-  std::vector<std::string> serve;
 };
 
 // Nothing where there is a certificate that is good: an agent that is started again has one. While
@@ -51,18 +46,18 @@ Status Join(const AgentFlags& flags, StopSignals& signals, const Agent::Log& log
         "--join needs --tls: the folder where node.pem and node.key are to be, with authority.pem "
         "in it");
   const std::string named = NodeOfToken(flags.join);
-  if (!named.empty() && named != flags.node) {
+  if (!named.empty() && named != flags.agent.node) {
     return InvalidArgument("--join: the token is for node '" + named + "', and --node says '" +
-                           flags.node + "'; it was not used");
+                           flags.agent.node + "'; it was not used");
   }
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  if (CheckCertificate(flags.tls, flags.node, now)) {
+  if (CheckCertificate(flags.tls, flags.agent.node, now)) {
     log("--join: " + flags.tls + "/node.pem is good, and the token was not used");
     return {};
   }
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   bool said = false;
-  return JoinCluster(flags.controllers, flags.tls, flags.join, [&](const std::string& why) {
+  return JoinCluster(flags.agent.controllers, flags.tls, flags.join, [&](const std::string& why) {
     if (!std::exchange(said, true)) log("not let in yet, and asks again: " + why);
     return !signals.CameWithin(std::chrono::milliseconds(500)) &&
            std::chrono::steady_clock::now() < end;
@@ -73,7 +68,7 @@ Status Join(const AgentFlags& flags, StopSignals& signals, const Agent::Log& log
 std::vector<std::string> OptionsOfAgent(const AgentFlags& flags) {
   std::vector<std::string> own = {"--address", "--admin-socket", "--model-control-mode",
                                   "--routes"};
-  if (!flags.site.empty()) own.emplace_back("--schedulers");
+  if (!flags.agent.worker.schedulers.empty()) own.emplace_back("--schedulers");
   if (!flags.tls.empty()) own.insert(own.end(), {"--peer-tls", "--peer-listen"});
   return own;
 }
@@ -84,7 +79,7 @@ Status CheckClients(const AgentFlags& flags) {
   bool tls = false;
   bool tokens = false;
   bool insecure = false;
-  for (const std::string& each : flags.serve) {
+  for (const std::string& each : flags.agent.worker.arguments) {
     const std::string name = each.substr(0, each.find('='));
     tls |= name == "--tls-cert";
     tokens |= name == "--tokens";
@@ -96,7 +91,7 @@ Status CheckClients(const AgentFlags& flags) {
         " needs --tls before --: without it, other nodes send steps of pipelines "
         "to the worker's gRPC port in plaintext and without a token");
   }
-  if (Status fine = CheckListening(flags.address, tls, tokens, insecure); !fine) {
+  if (Status fine = CheckListening(flags.agent.worker.address, tls, tokens, insecure); !fine) {
     return InvalidArgument(fine.error().message + "; these are options of the worker, after --");
   }
   return {};
@@ -106,14 +101,11 @@ Expected<WorkerOptions> WorkerOptionsOf(const AgentFlags& flags) {
   if (Status fits = FitsSocket(AdminSocketIn(flags.state)); !fits) {
     return InvalidArgument("--state: " + fits.error().message);
   }
-  WorkerOptions worker{.program = ThisProgram(),
-                       .models = {},
-                       .arguments = flags.serve,
-                       .schedulers = flags.site,
-                       .address = flags.address,
-                       .state = flags.state,
-                       .peer_tls = flags.tls,
-                       .peer_address = flags.address};
+  WorkerOptions worker = flags.agent.worker;
+  worker.program = ThisProgram();
+  worker.state = flags.state;
+  worker.peer_tls = flags.tls;
+  worker.peer_address = worker.address;
   auto ports = TakeWorkerPorts(worker.arguments, OptionsOfAgent(flags));
   if (!ports) return std::unexpected(std::move(ports.error()));
   worker.ports = *ports;
@@ -133,7 +125,7 @@ Expected<WorkerOptions> WorkerOptionsOf(const AgentFlags& flags) {
 int RunAgent(const AgentFlags& flags) {
   StopSignals signals;
   LogQueue logs("info");
-  for (const std::string& each : flags.controllers) {
+  for (const std::string& each : flags.agent.controllers) {
     if (const auto place = PlaceOf("--controller", each); !place)
       return ReportBadInput(place.error());
   }
@@ -149,23 +141,20 @@ int RunAgent(const AgentFlags& flags) {
   }
   auto tls = PeerTls::Open(flags.tls);
   if (!tls) return ReportBadInput(tls.error());
-  Status site = CheckSchedulers("--site", flags.site, true);
-  for (const std::string& each : flags.site) {
+  Status site = CheckSchedulers("--site", worker->schedulers, true);
+  for (const std::string& each : worker->schedulers) {
     if (site) site = CheckReach(each, *tls);
   }
   if (!site) return ReportBadInput(site.error());
-  AgentOptions options{.node = flags.node,
-                       .controllers = flags.controllers,
-                       .tls = *std::move(tls),
-                       .worker = *std::move(worker),
-                       .models = {.state = {},
-                                  .own = flags.models,
-                                  .most_bytes = static_cast<std::uint64_t>(flags.cache_mb * 1e6)}};
+  AgentOptions options = flags.agent;
+  options.tls = *std::move(tls);
+  options.worker = *std::move(worker);
+  options.models.most_bytes = static_cast<std::uint64_t>(flags.cache_mb * 1e6);
   auto agent = Agent::Start(std::move(options), log);
   if (!agent) return ReportBadInput(agent.error());
   std::optional<CertificateRenewal> renewal;
-  if (!flags.tls.empty()) renewal.emplace(flags.controllers, flags.tls, log);
-  fmt::print("ready node={}\n", flags.node);
+  if (!flags.tls.empty()) renewal.emplace(flags.agent.controllers, flags.tls, log);
+  fmt::print("ready node={}\n", flags.agent.node);
   std::fflush(stdout);
   // Terminals and supervisors may signal twice: the worker must end all the same.
   signals.Wait([] {}, StopSignals::Second::kIsIgnored);
@@ -182,12 +171,12 @@ void AddAgent(CLI::App& app, CommandContext& context) {
   CLI::App* command = app.add_subcommand(
       "agent", "Run a node of a fleet: serve the models that the controller plans for it");
   command
-      ->add_option("--controller", flags->controllers,
+      ->add_option("--controller", flags->agent.controllers,
                    "HOST:PORT of each controller that may lead, separated by commas")
       ->delimiter(',')
       ->option_text(kCommaList)
       ->capture_default_str();
-  command->add_option("--node", flags->node, "This node's name: one of the fleet's devices")
+  command->add_option("--node", flags->agent.node, "This node's name: one of the fleet's devices")
       ->required();
   command
       ->add_option("--state", flags->state,
@@ -195,7 +184,7 @@ void AddAgent(CLI::App& app, CommandContext& context) {
       ->required();
   command
       ->add_option(
-          "--models", flags->models,
+          "--models", flags->agent.models.own,
           "The node's own repository; models that are not in it, or have other bytes there, "
           "come from the controller")
       ->check(CLI::ExistingDirectory);
@@ -206,7 +195,8 @@ void AddAgent(CLI::App& app, CommandContext& context) {
       ->check(CLI::Range(1.0, 1e9))
       ->capture_default_str();
   command
-      ->add_option("--address", flags->address, "Address on which the worker listens for clients")
+      ->add_option("--address", flags->agent.worker.address,
+                   "Address on which the worker listens for clients")
       ->capture_default_str();
   command->add_option("--peer-address", flags->peer_address,
                       "With --tls: address at which the other nodes send pipeline steps to this "
@@ -225,12 +215,12 @@ void AddAgent(CLI::App& app, CommandContext& context) {
   command->add_flag("--leave-worker", flags->leave_worker,
                     "On SIGTERM, let the worker serve on; the next agent finds it again");
   command
-      ->add_option("--site", flags->site,
+      ->add_option("--site", flags->agent.worker.schedulers,
                    "The node is a site with these central schedulers, HOST:PORT (docs/site.md): "
                    "instead of a server the agent keeps a front end of the site up")
       ->delimiter(',')
       ->option_text(kCommaList);
-  command->add_option("serve", flags->serve,
+  command->add_option("serve", flags->agent.worker.arguments,
                       "After --, options of `tactus serve` for the worker, with --site of `tactus "
                       "front-end`. Ports that are not named there (--http-port, --grpc-port, "
                       "--metrics-port) are any free ones, the same after a restart");

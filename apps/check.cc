@@ -17,9 +17,9 @@
 #include "workload/arrivals.h"
 #include "workload/pipelines.h"
 #ifdef TACTUS_SERVER
-#include "check_models.h"
 #include "serve_options.h"
-#include "serve_runtime.h"
+#include "serving/check_serving.h"
+#include "serving/runtime_options.h"
 #endif
 
 namespace tactus {

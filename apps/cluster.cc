@@ -9,11 +9,11 @@
 #include <fmt/format.h>
 
 #include "cluster/control/controller.h"
+#include "cluster/controller/cluster_text.h"
 #include "cluster/tls/authority.h"
 #include "cluster/tls/token.h"
-#include "cluster_text.h"
 #include "commands.h"
-#include "stop_signals.h"
+#include "serving/stop_signals.h"
 
 namespace tactus {
 namespace {

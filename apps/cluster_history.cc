@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "cluster/controller/history_text.h"
 #include "cluster/memory/history_writer.h"
-#include "cluster_history_text.h"
 #include "commands.h"
 #include "knowledge/store.h"
 

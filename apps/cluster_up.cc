@@ -15,12 +15,12 @@
 #include "base/whole_file.h"
 #include "cluster/control/controller.h"
 #include "cluster/control/state_file.h"
-#include "cluster_text.h"
+#include "cluster/controller/cluster_text.h"
+#include "cluster/controller/controller_life.h"
 #include "commands.h"
-#include "controller_life.h"
 #include "load/transport.h"
 #include "platform/process.h"
-#include "stop_signals.h"
+#include "serving/stop_signals.h"
 #include "workload/fleet_file.h"
 
 namespace tactus {

@@ -2,22 +2,25 @@
 #include "cluster/control/controller.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
+#include <spdlog/logger.h>
 
+#include "cluster/controller/controller_life.h"
+#include "cluster/controller/controller_models.h"
 #include "cluster/tls/tls.h"
 #include "commands.h"
-#include "controller_life.h"
-#include "controller_models.h"
-#include "log_queue.h"
 #include "output_file.h"
 #include "planners/fleet_registry.h"
 #include "platform/process.h"
-#include "stop_signals.h"
+#include "serving/log_queue.h"
+#include "serving/stop_signals.h"
 #include "workload/fleet_file.h"
 #include "workload/fleet_scenario.h"
 
@@ -80,7 +83,18 @@ int RunController(const ControllerFlags& flags) {
   }
   ControllerLifeFlags life = flags.life;
   life.autoscale_s = flags.autoscale_s < 0 ? run->autoscale_s : flags.autoscale_s;
-  return RunControllerLife(std::move(options), *fleet, planner, life, signals, logs);
+  const auto told_to_end = [&signals] {
+    const bool told = signals.CameWithin(std::chrono::milliseconds(50));
+    if (told) StopSignals::EndWithin({});
+    return told;
+  };
+  const auto print = [](const std::string& text) {
+    fmt::print("{}", text);
+    std::fflush(stdout);
+  };
+  const auto ended = RunControllerLife(std::move(options), *fleet, planner, life,
+                                       {.told_to_end = told_to_end, .print = print, .log = say});
+  return ended ? *ended : ReportBadInput(ended.error());
 }
 
 void AddControllerLife(CLI::App& command, ControllerLifeFlags& life) {

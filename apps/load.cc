@@ -1,14 +1,19 @@
 // tactus load: drives a KServe v2 server at a rate of its own choosing and says who met the
 // deadline.
 #include <charconv>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -27,7 +32,6 @@
 #include "load/transport.h"
 #include "metrics/report.h"
 #include "output_file.h"
-#include "stop_on_signal.h"
 #include "workload/accuracy_limit.h"
 #include "workload/profile_file.h"
 #include "workload/scenario.h"
@@ -65,6 +69,32 @@ struct LoadFlags {
   int concurrency = 0;
   double retry_after_s = 0;
   std::string json;
+};
+
+// Ctrl-C and SIGTERM end the sending; the report of what was sent follows when the answers are
+// there. A second one ends everything. The signals are blocked in every thread and taken by one of
+// our own, so no handler needs a global.
+class StopOnSignal {
+ public:
+  StopOnSignal() {
+    sigemptyset(&set_);
+    sigaddset(&set_, SIGINT);
+    sigaddset(&set_, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+    thread_ = std::jthread([this](const std::stop_token& ending) {
+      const timespec briefly{0, 100'000'000};
+      while (!ending.stop_requested()) {
+        if (sigtimedwait(&set_, nullptr, &briefly) <= 0) continue;
+        if (!source_.request_stop()) std::_Exit(130);
+      }
+    });
+  }
+  std::stop_token token() const { return source_.get_token(); }
+
+ private:
+  sigset_t set_{};
+  std::stop_source source_;
+  std::jthread thread_;
 };
 
 std::unexpected<Error> Wrong(const std::string& message) { return InvalidArgument(message); }

@@ -20,7 +20,7 @@
 #ifdef TACTUS_SERVER
 #include <absl/synchronization/mutex.h>
 
-#include "serve_isolation.h"
+#include "serving/isolation.h"
 #endif
 
 namespace {

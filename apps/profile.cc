@@ -25,7 +25,7 @@
 #include "profiling/machine_peaks.h"
 #include "profiling/profile_text.h"
 #include "profiling/profiler.h"
-#include "serve_device.h"
+#include "serve_options.h"
 #include "server/kserve/ensemble_config.h"
 #include "server/kserve/model_config.h"
 #include "service/model_folders.h"

@@ -11,10 +11,10 @@
 #include "base/whole_file.h"
 #include "commands.h"
 #include "dispatch/journal_file.h"
+#include "ensemble/pipeline_journal.h"
 #include "experiment/experiment.h"
 #include "pipeline/flow_replay.h"
 #include "policies/registry.h"
-#include "served_journals.h"
 
 namespace tactus {
 namespace {

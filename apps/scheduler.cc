@@ -10,18 +10,18 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <spdlog/logger.h>
 
 #include "cluster/site/scheduler_server.h"
 #include "commands.h"
 #include "experiment/experiment.h"
-#include "log_queue.h"
 #include "output_file.h"
-#include "peer_port.h"
-#include "serve_site.h"
 #include "server/access/access.h"
 #include "server/http/http_server.h"
-#include "stop_signals.h"
-#include "term_journals.h"
+#include "serving/journals.h"
+#include "serving/log_queue.h"
+#include "serving/peer_port.h"
+#include "serving/stop_signals.h"
 #include "workload/scenario.h"
 
 namespace tactus {
@@ -29,10 +29,8 @@ namespace {
 
 struct SchedulerFlags {
   std::string listen = "127.0.0.1:8100";
-  std::vector<std::string> schedulers;
   std::string policy{kDefaultPolicy};
-  std::uint32_t most_workers = 16;
-  std::uint32_t most_lanes = 64;
+  SchedulerServer::Options server;
   std::size_t queue_capacity = 4096;
   double suspect = 30;  // milliseconds
   std::string metrics_address = "127.0.0.1";
@@ -70,7 +68,8 @@ std::string MetricsText(const SiteReading& reading, std::optional<bool> journal_
 
 // Where it listens, and which of the list it is.
 Expected<SchedulerServer::Options> OptionsOf(const SchedulerFlags& flags) {
-  SchedulerServer::Options options;
+  SchedulerServer::Options options = flags.server;
+  const std::vector<std::string>& all = options.schedulers;
   auto tls = PeerTls::Open(flags.tls);
   if (!tls) return std::unexpected(tls.error());
   options.tls = *std::move(tls);
@@ -82,7 +81,7 @@ Expected<SchedulerServer::Options> OptionsOf(const SchedulerFlags& flags) {
   if (Status fine = safe ? Status() : CheckClear("--listen", flags.listen); !fine) {
     return std::unexpected(fine.error());
   }
-  if (Status fine = CheckSchedulers("--schedulers", flags.schedulers, safe); !fine) {
+  if (Status fine = CheckSchedulers("--schedulers", all, safe); !fine) {
     return std::unexpected(fine.error());
   }
   if (!flags.insecure && !IsThisMachine(flags.metrics_address)) {
@@ -91,17 +90,14 @@ Expected<SchedulerServer::Options> OptionsOf(const SchedulerFlags& flags) {
                     "open to everybody: --insecure allows it where the network keeps strangers out",
                     flags.metrics_address));
   }
-  options.schedulers = flags.schedulers;
-  const auto self = std::find(flags.schedulers.begin(), flags.schedulers.end(), flags.listen);
-  if (!flags.schedulers.empty() && self == flags.schedulers.end()) {
+  const auto self = std::ranges::find(all, flags.listen);
+  if (!all.empty() && self == all.end()) {
     return InvalidArgument(
         fmt::format("--listen {} is not in --schedulers {}: name it there as the others do",
-                    flags.listen, fmt::join(flags.schedulers, ",")));
+                    flags.listen, fmt::join(all, ",")));
   }
-  options.rank = static_cast<std::uint32_t>(self - flags.schedulers.begin());
+  options.rank = static_cast<std::uint32_t>(self - all.begin());
   options.takeover.suspect = FromMillis(flags.suspect);
-  options.central.lanes = flags.most_lanes;
-  options.central.workers = flags.most_workers;
   options.central.dispatcher.queue_capacity = flags.queue_capacity;
   // The way to the worker and back is in what a granted batch takes.
   options.central.dispatcher.follow.on = true;
@@ -120,6 +116,7 @@ std::unique_ptr<TermJournals> JournalsOf(const SchedulerFlags& flags,
 }
 
 int RunScheduler(const SchedulerFlags& flags) {
+  const std::vector<std::string>& all = flags.server.schedulers;
   StopSignals signals;  // before anything starts a thread
   const LogQueue logs(flags.log_level, flags.log_format);
   const Log log = logs.log();
@@ -145,12 +142,11 @@ int RunScheduler(const SchedulerFlags& flags) {
          page_port.error().message + "; choose another --metrics-port (0: any free one)"});
   }
   fmt::print("tactus scheduler of {} with {}\n\nready scheduler={} metrics={}\n",
-             flags.schedulers.empty() ? flags.listen
-                                      : fmt::format("{}", fmt::join(flags.schedulers, ", ")),
-             flags.policy, *port, *page_port);
+             all.empty() ? flags.listen : fmt::format("{}", fmt::join(all, ", ")), flags.policy,
+             *port, *page_port);
   std::fflush(stdout);
   const char* const signal = signals.Wait([] {});
-  log->info("{}: {}", signal, flags.schedulers.size() > 1 ? "a spare takes over" : "stops");
+  log->info("{}: {}", signal, all.size() > 1 ? "a spare takes over" : "stops");
   StopSignals::EndWithin({});
   server.Stop();
   page.Stop(std::chrono::milliseconds(0));
@@ -168,17 +164,18 @@ void AddScheduler(CLI::App& app, CommandContext& context) {
       ->capture_default_str();
   command
       ->add_option(
-          "--schedulers", f->schedulers,
+          "--schedulers", f->server.schedulers,
           "All schedulers of the site, this one too, HOST:PORT, in the order in which they "
           "take over; none: it is the only one")
       ->delimiter(',')
       ->option_text(kCommaList);
   command->add_option("--policy", f->policy, "Scheduling policy; `tactus policies` lists them")
       ->capture_default_str();
-  command->add_option("--most-workers", f->most_workers, "Most workers")
+  command->add_option("--most-workers", f->server.central.workers, "Most workers")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  command->add_option("--most-lanes", f->most_lanes, "Most lanes, of all workers together")
+  command
+      ->add_option("--most-lanes", f->server.central.lanes, "Most lanes, of all workers together")
       ->check(CLI::Range(1, 65'536))
       ->capture_default_str();
   command->add_option("--queue-capacity", f->queue_capacity, "Requests that may wait for one model")

@@ -2,110 +2,87 @@
 
 #include <fmt/format.h>
 
-#include "check/doubts.h"
 #include "commands.h"
+#include "engines/device_name.h"
 #include "engines/registry.h"
 #include "output_file.h"
-#include "serve_device.h"
 
 namespace tactus {
 namespace {
 
+// The library's own heading, of options without a group.
+constexpr const char* kPlain = "Options";
+
 // How a repository's models come and go.
 void DeclareControl(ServeOptions& o, CLI::App& command) {
-  constexpr const char* kGroup = "Models";
   command
       .add_option("--model-control-mode", o.model_control,
                   "none: load all models at the start; poll: the same, and follow changes of the "
                   "folder; explicit: load and unload models as clients ask")
-      ->check(CLI::IsMember({"none", "poll", "explicit"}))
-      ->capture_default_str()
-      ->group(kGroup);
+      ->check(CLI::IsMember({"none", "poll", "explicit"}));
   command
       .add_option("--load-model", o.load_models,
                   "With explicit control: load this model at the start; repeatable, * means all")
-      ->group(kGroup);
+      ->default_str("");
   command.add_option("--poll-seconds", o.poll_s, "With poll: how often the folder is read")
-      ->check(CLI::Range(0.001, 1e6))
-      ->capture_default_str()
-      ->group(kGroup);
+      ->check(CLI::Range(0.001, 1e6));
 }
 
 void DeclareModels(ServeOptions& o, CLI::App& command) {
-  constexpr const char* kGroup = "Models";
+  command.option_defaults()->group("Models");
   command
       .add_option("--models", o.models,
                   "Model repository: NAME/config.pbtxt, NAME/VERSION/...; repeatable")
       ->required()
       ->allow_extra_args(false)
-      ->group(kGroup);
+      ->default_str("");
   DeclareControl(o, command);
-  command
-      .add_option("--engine", o.engine,
-                  "Run every model on this engine (" + EngineNames() +
-                      ") instead of the one its platform names; emulated needs --profile and "
-                      "answers zeros")
-      ->group(kGroup);
-  command.add_option("--onnxruntime", o.onnxruntime, "libonnxruntime.so, or its folder")
-      ->group(kGroup);
+  command.add_option("--engine", o.engine,
+                     "Run every model on this engine (" + EngineNames() +
+                         ") instead of the one its platform names; emulated needs --profile and "
+                         "answers zeros");
+  command.add_option("--onnxruntime", o.onnxruntime, "libonnxruntime.so, or its folder");
   command
       .add_option("--device", o.device,
                   "Where ONNX models run: cpu, cuda:0, or several devices as cuda:0,cuda:1, to "
                   "which lanes are assigned in turn. AOTInductor packages (engine aoti) need a "
                   "device; host operators run on the host (docs/gpu.md)")
-      ->check(DeviceName())
-      ->capture_default_str()
-      ->group(kGroup);
+      ->check(DeviceName());
 }
 
 void DeclareScheduling(ServeOptions& o, CLI::App& command) {
-  constexpr const char* kGroup = "Scheduling";
-  command.add_option("--policy", o.policy, "Scheduling policy; `tactus policies` lists them")
-      ->capture_default_str()
-      ->group(kGroup);
+  command.option_defaults()->group("Scheduling");
+  command.add_option("--policy", o.policy, "Scheduling policy; `tactus policies` lists them");
   command
       .add_option("--expiry", o.expiry,
                   "When a waiting request is given up: unmeetable (its deadline cannot be met any "
                   "more), passed, never")
-      ->check(CLI::IsMember({"unmeetable", "passed", "never"}))
-      ->capture_default_str()
-      ->group(kGroup);
+      ->check(CLI::IsMember({"unmeetable", "passed", "never"}));
   command
       .add_option("--profile", o.profile,
                   "Latencies measured by `tactus profile`; a model that it lacks is measured "
                   "briefly when it is loaded")
-      ->check(ReadFile())
-      ->group(kGroup);
+      ->check(ReadFile());
   command
       .add_option("--percentile", o.percentile,
                   "Which percentile of the profile to count on: 50, 95, 99; 0 for the mean")
-      ->check(CLI::IsMember({0, 50, 95, 99}))
-      ->capture_default_str()
-      ->group(kGroup);
+      ->check(CLI::IsMember({0, 50, 95, 99}));
   command.add_option("--jitter-ms", o.jitter_ms, "Margin added to every profiled latency")
-      ->check(CLI::Range(0.0, 86'400'000.0))
-      ->capture_default_str()
-      ->group(kGroup);
+      ->check(CLI::Range(0.0, 86'400'000.0));
   command
       .add_option(
           "--follow", o.follow,
           "Correct the profile by measured latencies: yes, no, or stalls, which also "
           "keeps a reserve for stalls of the machine and costs accuracy (docs/following.md)")
-      ->check(CLI::IsMember({"yes", "no", "stalls"}))
-      ->capture_default_str()
-      ->group(kGroup);
-  command
-      .add_flag("--allow-other-machine", o.allow_other_machine,
-                "Serve with a profile that was measured on another machine")
-      ->group(kGroup);
+      ->check(CLI::IsMember({"yes", "no", "stalls"}));
+  command.add_flag("--allow-other-machine", o.allow_other_machine,
+                   "Serve with a profile that was measured on another machine");
   command.add_option("--default-slo-ms", o.default_slo_ms, "SLO of models that state none")
-      ->check(CLI::Range(0.001, 86'400'000.0))
-      ->capture_default_str()
-      ->group(kGroup);
+      ->check(CLI::Range(0.001, 86'400'000.0));
 }
 
 void DeclarePlans(ServeOptions& o, CLI::App& command) {
-  constexpr const char* kGroup = "Scheduling";
+  command.option_defaults()->group("Scheduling");
   command
       .add_option("--plan", o.plan,
                   "Split the processor, or the one --device, into lanes as this file of `tactus "
@@ -115,8 +92,7 @@ void DeclarePlans(ServeOptions& o, CLI::App& command) {
       ->check(ReadFile())
       ->excludes("--lanes")
       ->excludes("--slots")
-      ->excludes("--threads")
-      ->group(kGroup);
+      ->excludes("--threads");
   command
       .add_option("--planner", o.planner,
                   "Split the processor, or the one --device, again as the load changes (--policy "
@@ -131,8 +107,7 @@ void DeclarePlans(ServeOptions& o, CLI::App& command) {
       ->option_text("NAME[:OPTIONS]")
       ->excludes("--lanes")
       ->excludes("--slots")
-      ->excludes("--threads")
-      ->group(kGroup);
+      ->excludes("--threads");
   command
       .add_option("--on-share", o.on_share,
                   "With --plan or --planner: the profile of each share, 50=half.json "
@@ -140,85 +115,65 @@ void DeclarePlans(ServeOptions& o, CLI::App& command) {
                   "`tactus profile --device cuda:0 --share` on a device")
       ->option_text("PERCENT=FILE ...")
       ->check(ReadFile())
-      ->group(kGroup);
+      ->default_str("");
   command
       .add_option("--device-memory-mb", o.device_memory_mb,
                   "With --plan or --planner: memory that all models together may use, as far as "
                   "profiles or model files state it; 0: the machine's memory, or the --device's")
-      ->check(NotBelowZero())
-      ->capture_default_str()
-      ->group(kGroup);
+      ->check(NotBelowZero());
 }
 
 void DeclareHostLanes(ServeOptions& o, CLI::App& command) {
+  command.option_defaults()->group("Scheduling");
   command
       .add_option(
           "--host-lanes", o.host_lanes,
           "Lanes for host operators (models of platform tactus_op), on the host's other cores")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str()
-      ->group("Scheduling");
+      ->check(CLI::Range(1, 256));
 }
 
 void DeclareLanes(ServeOptions& o, CLI::App& command) {
-  constexpr const char* kGroup = "Scheduling";
+  command.option_defaults()->group("Scheduling");
   command.add_option("--lanes", o.lanes, "Parts of the machine that run batches side by side")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str()
-      ->group(kGroup);
+      ->check(CLI::Range(1, 4096));
   DeclareHostLanes(o, command);
   command
       .add_option("--slots", o.slots,
                   "Batches at once in each lane; they slow each other down, which strait predicts")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str()
-      ->group(kGroup);
+      ->check(CLI::Range(1, 64));
   command
       .add_option("--threads", o.threads,
                   "Threads of the engine that run one batch; profile with the same number")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str()
-      ->group(kGroup);
-  command
-      .add_flag("--pin,!--no-pin", o.pin,
-                "Pin each lane to cores of its own, one for each thread of its slots, if there are "
-                "enough")
-      ->group(kGroup);
+      ->check(CLI::Range(1, 1024));
+  command.add_flag(
+      "--pin,!--no-pin", o.pin,
+      "Pin each lane to cores of its own, one for each thread of its slots, if there are "
+      "enough");
   command
       .add_option("--spin-us", o.spin_us,
                   "Microseconds for which an idle thread looks for work before it sleeps")
-      ->check(CLI::Range(0, 1'000'000))
-      ->capture_default_str()
-      ->group(kGroup);
+      ->check(CLI::Range(0, 1'000'000));
 }
 
 void DeclarePredictor(ServeOptions& o, CLI::App& command) {
-  constexpr const char* kGroup = "Scheduling";
+  command.option_defaults()->group("Scheduling");
   command
       .add_option("--predictor", o.predictor,
                   "Start from what the policy learnt in an earlier run with these models on this "
                   "machine (strait)")
-      ->check(ReadFile())
-      ->group(kGroup);
+      ->check(ReadFile());
   command
       .add_option("--save-predictor", o.save_predictor,
                   "Write what the policy has learnt to this file when the server stops (strait)")
-      ->check(WritableFile())
-      ->group(kGroup);
+      ->check(WritableFile());
 }
 
-constexpr const char* kNetwork = "Network";
-
 void DeclareAccess(ServeOptions& o, CLI::App& command) {
-  constexpr const char* kGroup = kNetwork;
-  command
-      .add_option(
-          "--address", o.address,
-          "Address to listen on; beyond this machine it needs TLS and tokens, or --insecure")
-      ->capture_default_str()
-      ->group(kGroup);
+  command.add_option(
+      "--address", o.address,
+      "Address to listen on; beyond this machine it needs TLS and tokens, or --insecure");
   const auto file = [&](const char* name, std::string& value, const char* what) {
-    command.add_option(name, value, what)->check(ReadFile())->group(kGroup);
+    command.add_option(name, value, what)->check(ReadFile());
   };
   file("--tls-cert", o.tls_cert,
        "Certificate (PEM) for clients on all three ports; read again when it changes");
@@ -227,27 +182,22 @@ void DeclareAccess(ServeOptions& o, CLI::App& command) {
        "Serve only clients with a certificate of this authority");
   file("--tokens", o.tokens,
        "Who may do what: NAME infer,read,admin TOKEN on each line (docs/security.md)");
-  command
-      .add_flag("--insecure", o.insecure,
-                "Listen beyond this machine without TLS or without tokens")
-      ->group(kGroup);
+  command.add_flag("--insecure", o.insecure,
+                   "Listen beyond this machine without TLS or without tokens");
   command
       .add_option(
           "--admin-socket", o.admin_socket,
           "Unix socket with KServe v2 over gRPC, without TLS or tokens, for whoever may open "
           "it: its folder must be this user's alone")
-      ->option_text("PATH")
-      ->group(kGroup);
+      ->option_text("PATH");
 }
 
 void DeclareNetwork(ServeOptions& o, CLI::App& command) {
-  constexpr const char* kGroup = kNetwork;
+  command.option_defaults()->group("Network");
   DeclareAccess(o, command);
   const auto port = [&](const char* name, std::uint16_t& value, const char* what) {
     command.add_option(name, value, std::string(what) + "; 0: any free port")
-        ->check(CLI::Range(0, 65535))
-        ->capture_default_str()
-        ->group(kGroup);
+        ->check(CLI::Range(0, 65535));
   };
   port("--http-port", o.http_port, "KServe v2 over REST");
   port("--grpc-port", o.grpc_port, "KServe v2 over gRPC, health and reflection");
@@ -256,21 +206,16 @@ void DeclareNetwork(ServeOptions& o, CLI::App& command) {
       .add_option("--grpc-ping-s", o.grpc_ping_s,
                   "Least interval of a gRPC client's keepalive pings; one that pings more often is "
                   "closed (too_many_pings)")
-      ->check(CLI::Range(0.01, 7200.0))
-      ->capture_default_str()
-      ->group(kGroup);
+      ->check(CLI::Range(0.01, 7200.0));
   command
       .add_option("--http-threads", o.http_threads,
                   "Threads that read and write HTTP, and as many for gRPC")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str()
-      ->group(kGroup);
+      ->check(CLI::Range(1, 256));
   command
       .add_option("--client-limits", o.client_limits,
                   "Limits for each client: calls= and mb= under way, rate= calls per second, "
                   "connections= over HTTP (default: three quarters of the server's, and any rate)")
-      ->option_text("NAME=N,...")
-      ->group(kGroup);
+      ->option_text("NAME=N,...");
   command
       .add_option(
           "--objective", o.objectives,
@@ -278,57 +223,51 @@ void DeclareNetwork(ServeOptions& o, CLI::App& command) {
           "priority of their own; the option again for each name")
       ->option_text("NAME=PRIORITY ...")
       ->allow_extra_args(false)
-      ->group(kGroup);
+      ->default_str("");
   command
       .add_option("--max-body-mb", o.max_body_mb,
                   "Largest body of a call in megabytes, also after unpacking")
-      ->check(CLI::Range(1, 2047))
-      ->capture_default_str()
-      ->group(kGroup);
-  command
-      .add_flag("--strict-triton", o.strict_triton,
-                "Answer with Triton's status codes and texts where they differ from ours")
-      ->group(kGroup);
-  command
-      .add_option("--strict-readiness", o.strict_readiness,
-                  "false: ready though a model that should serve does not")
-      ->capture_default_str()
-      ->group(kGroup);
-  command
-      .add_flag("--triton-metrics", o.triton_metrics, "Give Triton's nv_inference_* metrics too")
-      ->group(kGroup);
+      ->check(CLI::Range(1, 2047));
+  command.add_flag("--strict-triton", o.strict_triton,
+                   "Answer with Triton's status codes and texts where they differ from ours");
+  command.add_option("--strict-readiness", o.strict_readiness,
+                     "false: ready though a model that should serve does not");
+  command.add_flag("--triton-metrics", o.triton_metrics,
+                   "Give Triton's nv_inference_* metrics too");
 }
 
 // What [autoscale] says in a scenario, for `tactus simulate`; `most` is its [lanes] count.
 void DeclareAutoscale(ServeOptions& o, CLI::App& command) {
-  constexpr const char* kGroup =
-      "Autoscale advice (metrics tactus_autoscale_*, and KEDA over gRPC)";
-  const auto number = [&](const char* name, auto& value, const char* what) {
-    return command.add_option(name, value, what)->capture_default_str()->group(kGroup);
-  };
-  number("--autoscale-interval-seconds", o.autoscale_interval_s,
-         "How often the advice is worked out; 0: never")
+  command.option_defaults()->group(
+      "Autoscale advice (metrics tactus_autoscale_*, and KEDA over gRPC)");
+  command
+      .add_option("--autoscale-interval-seconds", o.autoscale_interval_s,
+                  "How often the advice is worked out; 0: never")
       ->check(CLI::Range(0.0, 3600.0));
-  number("--autoscale-window-seconds", o.autoscale_window_s,
-         "Averaging window of the advice; no lane is given back before one has passed")
+  command
+      .add_option("--autoscale-window-seconds", o.autoscale_window_s,
+                  "Averaging window of the advice; no lane is given back before one has passed")
       ->check(CLI::Range(1e-3, 1e6));
-  number("--autoscale-least", o.autoscale.least, "Never fewer lanes than these")
+  command.add_option("--autoscale-least", o.autoscale.least, "Never fewer lanes than these")
       ->check(CLI::Range(1, 1 << 20));
-  number("--autoscale-most", o.autoscale.most, "Never more lanes than these")
+  command.add_option("--autoscale-most", o.autoscale.most, "Never more lanes than these")
       ->check(CLI::Range(1, 1 << 20));
-  number("--autoscale-bad-threshold", o.autoscale.bad_threshold,
-         "Lanes are added when the violation ratio exceeds this")
+  command
+      .add_option("--autoscale-bad-threshold", o.autoscale.bad_threshold,
+                  "Lanes are added when the violation ratio exceeds this")
       ->check(CLI::Range(0.0, 0.999));
-  number("--autoscale-idle-threshold", o.autoscale.idle_threshold,
-         "Lanes are given back when they are idle for more than this fraction of the time")
+  command
+      .add_option("--autoscale-idle-threshold", o.autoscale.idle_threshold,
+                  "Lanes are given back when they are idle for more than this fraction of the time")
       ->check(CLI::Range(0.0, 0.999));
-  number("--autoscale-idle-kept", o.autoscale.idle_kept,
-         "The idle fraction that is kept when lanes are given back, as room for a rise")
+  command
+      .add_option("--autoscale-idle-kept", o.autoscale.idle_kept,
+                  "The idle fraction that is kept when lanes are given back, as room for a rise")
       ->check(CLI::Range(0.0, 0.999));
 }
 
 void DeclareSite(ServeOptions& o, CLI::App& command) {
-  constexpr const char* kGroup = "Site (docs/site.md)";
+  command.option_defaults()->group("Site (docs/site.md)");
   command
       .add_option("--schedulers", o.schedulers,
                   "Serve as a worker of the site with these central schedulers, HOST:PORT; every "
@@ -337,19 +276,17 @@ void DeclareSite(ServeOptions& o, CLI::App& command) {
       ->option_text(kCommaList)
       ->excludes("--plan")
       ->excludes("--planner")
-      ->group(kGroup);
+      ->default_str("");
   command
       .add_option("--worker-name", o.worker_name,
                   "Name of this worker in the site (default: of the host and the process). With "
                   "--peer-tls it begins with the node's name: NODE/...")
-      ->needs("--schedulers")
-      ->group(kGroup);
+      ->needs("--schedulers");
   command
       .add_option(
           "--advertise", o.advertise,
           "HOST:PORT where the site's front ends reach this worker, if that is not --peer-listen")
-      ->needs("--schedulers")
-      ->group(kGroup);
+      ->needs("--schedulers");
 }
 
 void DeclarePeerTls(ServeOptions& o, CLI::App& command) {
@@ -358,69 +295,56 @@ void DeclarePeerTls(ServeOptions& o, CLI::App& command) {
           "--peer-tls", o.peer_tls,
           "Folder with authority.pem, node.pem and node.key (`tactus cluster certificate`): the "
           "certificate for the other processes of a site or cluster; clients see --tls-cert")
-      ->check(CLI::ExistingDirectory)
-      ->group("Cluster (docs/cluster.md)");
+      ->check(CLI::ExistingDirectory);
 }
 
 void DeclareCluster(ServeOptions& o, CLI::App& command, const char* peers) {
-  constexpr const char* kGroup = "Cluster (docs/cluster.md)";
+  command.option_defaults()->group("Cluster (docs/cluster.md)");
   DeclarePeerTls(o, command);
-  command.add_option("--peer-listen", o.peer_listen, peers)->capture_default_str()->group(kGroup);
-  command
-      .add_option(
-          "--routes", o.routes,
-          "File that says where the steps of pipelines run, written by `tactus agent`; read again "
-          "whenever it changes")
-      ->group(kGroup);
+  command.add_option("--peer-listen", o.peer_listen, peers);
+  command.add_option(
+      "--routes", o.routes,
+      "File that says where the steps of pipelines run, written by `tactus agent`; read again "
+      "whenever it changes");
 }
 
 void DeclareWatchdog(ServeOptions& o, CLI::App& command) {
-  constexpr const char* kGroup = "Scheduling";
+  command.option_defaults()->group("Scheduling");
   command
       .add_option("--watchdog-s", o.watchdog_s,
                   "A batch counts as a run without end after this many seconds at the earliest")
-      ->check(CLI::Range(0.001, 86'400.0))
-      ->capture_default_str()
-      ->group(kGroup);
+      ->check(CLI::Range(0.001, 86'400.0));
   command
       .add_option(
           "--watchdog-multiple", o.watchdog_multiple,
           "A batch counts as a run without end after this many times its profiled time, and "
           "no sooner than --watchdog-s; its lane serves nothing until the run ends. 0: never")
-      ->check(CLI::Range(0, 1'000'000))
-      ->capture_default_str()
-      ->group(kGroup);
+      ->check(CLI::Range(0, 1'000'000));
 }
 
 void DeclareIsolation(ServeOptions& o, CLI::App& command) {
+  command.option_defaults()->group("Models");
   command
       .add_flag("--isolate", o.isolate,
                 "Run each lane's models in a process of its own: a graph that crashes ends that "
                 "process and not the server. Not with --device, --plan, --planner, --slots above "
                 "1 or --engine emulated (docs/isolation.md)")
       ->excludes("--plan")
-      ->excludes("--planner")
-      ->group("Models");
+      ->excludes("--planner");
 }
 
 void DeclareHeld(ServeOptions& o, CLI::App& command) {
-  constexpr const char* kGroup = "Scheduling";
+  command.option_defaults()->group("Scheduling");
   command.add_option("--queue-capacity", o.queue_capacity, "Rows that may wait for one model")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str()
-      ->group(kGroup);
+      ->check(CLI::Range(1, 1'000'000));
   command.add_option("--call-capacity", o.call_capacity, "Calls under way, of all models together")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str()
-      ->group(kGroup);
+      ->check(CLI::Range(1, 1'000'000));
   command
       .add_option(
           "--pending-mb", o.pending_mb,
           "Megabytes that all calls together may hold: inputs from their first byte, answers until "
           "their last byte is written; beyond them new calls are refused")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str()
-      ->group(kGroup);
+      ->check(CLI::Range(1, 1 << 20));
 }
 
 void DeclareEnd(ServeOptions& o, CLI::App& command) {
@@ -432,32 +356,25 @@ void DeclareEnd(ServeOptions& o, CLI::App& command) {
   command
       .add_option("--grace-seconds", o.grace_s,
                   "On SIGTERM: how long calls under way may take to end")
-      ->check(CLI::Range(0.0, 1e6))
-      ->capture_default_str();
+      ->check(CLI::Range(0.0, 1e6));
   command.add_option("--log-level", o.log_level, "On standard error")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
-      ->capture_default_str();
+      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
   command.add_option("--log-format", o.log_format, "Of each line: text, or json, an object")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
+      ->check(CLI::IsMember({"text", "json"}));
 }
 
 }  // namespace
 
-std::optional<std::string> CoresDoubt(const ServeOptions& o, int cores) {
-  const bool elsewhere = o.engine == "emulated" || OnDevices(o);
-  if (elsewhere || !o.plan.empty() || !o.planner.empty()) return std::nullopt;
-  return CoresDoubt(o.lanes * o.slots * o.threads, cores);
-}
-
-std::vector<std::string> PlatformsOf(const ServeOptions& o) {
-  std::vector<std::string> platforms;
-  if (!o.engine.empty()) return platforms;
-  for (const EngineInfo& engine : Engines()) platforms.push_back(engine.platform);
-  return platforms;
+CLI::Validator DeviceName() {
+  return {[](const std::string& text) {
+            const auto devices = ParseDevices(text);
+            return devices ? std::string() : devices.error().message;
+          },
+          "", "DeviceName"};
 }
 
 void Declare(ServeOptions& o, CLI::App& command) {
+  command.option_defaults()->always_capture_default();
   DeclareModels(o, command);
   DeclareScheduling(o, command);
   DeclareLanes(o, command);
@@ -472,6 +389,7 @@ void Declare(ServeOptions& o, CLI::App& command) {
   DeclarePredictor(o, command);
   DeclareNetwork(o, command);
   DeclareAutoscale(o, command);
+  command.option_defaults()->group(kPlain);
   command
       .add_option("--journal", o.journal,
                   "Record every event and decision in this file, for `tactus replay`")
@@ -480,13 +398,15 @@ void Declare(ServeOptions& o, CLI::App& command) {
 }
 
 void DeclareFrontEnd(ServeOptions& o, CLI::App& command) {
+  command.option_defaults()->always_capture_default();
+  command.option_defaults()->group("Models");
   command
       .add_option("--models", o.models,
                   "Repository whose pipelines and host operators run in this front end and call "
                   "the site's models; repeatable; without it, only the site's models are served")
       ->check(CLI::ExistingDirectory)
       ->allow_extra_args(false)
-      ->group("Models");
+      ->default_str("");
   DeclareControl(o, command);
   DeclareHostLanes(o, command);
   DeclareHeld(o, command);
@@ -494,6 +414,7 @@ void DeclareFrontEnd(ServeOptions& o, CLI::App& command) {
                  "With --peer-tls: HOST:PORT that takes pipeline steps from other nodes; port 0: "
                  "any free one");
   DeclareNetwork(o, command);
+  command.option_defaults()->group(kPlain);
   DeclareEnd(o, command);
 }
 

@@ -15,7 +15,7 @@
 
 #include "commands.h"
 #include "output_file.h"
-#include "stop_signals.h"
+#include "serving/stop_signals.h"
 #include "stream/answer_json.h"
 #include "stream/remote_sink.h"
 #include "stream/stream_runner.h"

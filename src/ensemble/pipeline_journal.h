@@ -14,6 +14,9 @@
 
 namespace tactus {
 
+// Where the ensembles' journal lies beside the dispatcher's.
+inline std::string PipelineJournalBeside(const std::string& path) { return path + ".pipelines"; }
+
 // Thread-safe. Somebody calls Flush from time to time; Close writes the end.
 class PipelineJournal {
  public:

@@ -22,7 +22,7 @@ BELOW_THE_DRIVERS = ('base', 'core', 'policies', 'planners', 'dispatch', 'worklo
 NAMES_WITH_UNITS = ('src/workload/profile_', 'src/workload/scenario', 'src/workload/json_reader',
                     'src/workload/bounds', 'src/workload/fleet_scenario', 'src/metrics/report',
                     'src/metrics/fleet_report', 'src/load/load_run',
-                    'src/server/http/http_message', 'apps/serve_options')
+                    'src/server/http/http_message', 'src/serving/serve_options')
 # Fields that carry the name that KServe v2's statistics give them.
 PROTOCOL_NAMES = {'last_inference_ms'}
 

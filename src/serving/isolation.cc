@@ -1,0 +1,90 @@
+#include "serving/isolation.h"
+
+#include <chrono>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "engines/isolated/process_host.h"
+#include "serving/device.h"
+#include "serving/idle_memory.h"
+
+namespace tactus {
+namespace {
+
+// From a lane's death to the first attempt to bring it back; one that dies soon after it came back
+// waits longer.
+constexpr Duration kReviveAfter = Millis(10);
+constexpr Duration kReviveLongest = Seconds(1);
+constexpr std::chrono::milliseconds kLook{100};  // for processes that died idle
+constexpr std::string_view kOperators = "op";
+
+}  // namespace
+
+Status CheckIsolation(const ServeOptions& options) {
+  if (!options.isolate) return {};
+  if (OnDevices(options)) {
+    return InvalidArgument(
+        "--isolate: engines on devices run in the server's process; leave --device or --isolate "
+        "out");
+  }
+  if (options.slots > 1) {
+    return InvalidArgument(
+        "--isolate: a lane's process runs one batch at a time, so that a crash can be attributed "
+        "to it; give --lanes instead of --slots");
+  }
+  if (options.engine == "emulated") {
+    return InvalidArgument("--isolate: the emulated engine runs no graph; leave --isolate out");
+  }
+  return {};
+}
+
+void Isolate(const ServeOptions& options, EngineOptions& engines) {
+  if (!options.isolate) return;
+  const bool watched = options.watchdog_multiple > 0;
+  engines.isolation =
+      IsolationOptions{.stop_grace = watched ? FromSeconds(options.watchdog_s) : Duration{}};
+}
+
+void Isolate(const ServeOptions& options, RuntimeOptions& runtime) {
+  if (!options.isolate) return;
+  runtime.revive_after = kReviveAfter;
+  runtime.revive_longest = kReviveLongest;
+}
+
+void AddEngines(const EngineShelf& engines, RuntimeReading& reading) {
+  reading.arenas = engines.arenas();
+  for (const EngineProcessReading& process : engines.processes()) {
+    reading.processes.push_back(
+        {process.engine, process.lane, process.starts, process.resident_bytes});
+  }
+}
+
+std::unique_ptr<RepeatedTask> WatchProcesses(const ServeOptions& options,
+                                             const EngineShelf& engines, Runtime& device,
+                                             HostLanes* host) {
+  if (!options.isolate) return nullptr;
+  // Each process is told of once; it may be the lane's as long as no model needs it.
+  const auto look = [&engines, &device, host, told = std::set<int>()]() mutable {
+    for (const EngineProcessReading& process : engines.processes()) {
+      if (process.runs || !told.insert(process.pid).second) continue;
+      const LaneId lane{static_cast<LaneId::rep>(process.lane)};
+      const Error why{ErrorCode::kUnavailable, "the engine's " + process.ending};
+      const bool operators = host != nullptr && process.engine == kOperators;
+      operators ? host->LaneDied(lane, why) : device.LaneDied(lane, why);
+    }
+  };
+  return std::make_unique<RepeatedTask>("processes", Every(kLook, look), kLook);
+}
+
+void RunIfEngineProcess(int argc, char** argv) {
+  if (argc < 2 || std::string_view(argv[1]) != kEngineProcess) return;
+  KeepFreedMemory();
+  RunEngineProcess(argc, argv, [](const std::string& engine, const std::string& library) {
+    EngineOptions options;
+    options.onnxruntime_library = library;
+    return MakeEngine(engine, options);
+  });
+}
+
+}  // namespace tactus

@@ -1,0 +1,55 @@
+#include "serving/patient_sink.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <string>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+namespace tactus {
+
+void PatientSink::Show(const std::vector<spdlog::level::level_enum>& levels) {
+  unsigned shown = 0;
+  for (const auto level : levels) shown |= 1u << level;
+  shown_ = shown;
+}
+
+void PatientSink::sink_it_(const spdlog::details::log_msg& message) {
+  if ((shown_ & 1u << message.level) == 0) return;
+  const auto write = [this](const spdlog::details::log_msg& each) {
+    spdlog::memory_buf_t line;
+    formatter_->format(each, line);
+    return Write({line.data(), line.size()});
+  };
+  if (lost_ > 0) {
+    const std::string gap = fmt::format("{} lines were lost, because nobody read them", lost_);
+    if (!write({message.time, {}, message.logger_name, spdlog::level::warn, gap})) {
+      ++lost_;
+      return;
+    }
+    lost_ = 0;
+  }
+  if (!write(message)) ++lost_;
+}
+
+// A pipe that polls writable takes PIPE_BUF bytes at least without blocking.
+bool PatientSink::Write(std::string_view text) {
+  while (!text.empty()) {
+    pollfd place{.fd = descriptor_, .events = POLLOUT, .revents = 0};
+    const int ready = poll(&place, 1, blocked_ ? 0 : kPatienceMs);
+    if (ready < 0 && errno == EINTR) continue;
+    blocked_ = ready == 0;
+    if (blocked_) return false;
+    const auto written =
+        write(descriptor_, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return true;  // closed: nobody will ever read it
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+}  // namespace tactus
