@@ -24,6 +24,11 @@ inline constexpr char kProgramVersion[] = "0.1.0";
 // One line on stderr: "tactus COMMAND: MESSAGE". Returns the exit code of bad input, 2.
 int ReportBadInput(const Error& error);
 
+// Groups of options: the one that --help shows first, and the end of the names of those that only
+// --help-all shows.
+inline constexpr char kUsualOptions[] = "What you usually need";
+inline constexpr char kMoreOptions[] = " (more)";
+
 // How the help shows an option that takes several: the library's own "TEXT ..." reads as if spaces
 // separated them.
 inline constexpr char kCommaList[] = "A,B (commas, or the option again)";

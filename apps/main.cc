@@ -10,11 +10,15 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/error_line.h"
 #include "base/nearest.h"
 #include "commands.h"
+#include "config_file.h"
 #include "metrics/report.h"
 #include "output_file.h"
 #ifdef TACTUS_SERVER
@@ -25,9 +29,17 @@
 
 namespace {
 
-// The library shows neither the default nor REQUIRED of an option whose value we describe.
+// The library shows neither the default nor REQUIRED of an option whose value we describe. Groups
+// whose names end with kMoreOptions show in --help-all alone, and kUsualOptions comes first.
 class HelpFormat : public CLI::Formatter {
  public:
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    if (mode == CLI::AppFormatMode::Sub) return make_expanded(app);
+    return make_description(app) + make_usage(app, std::move(name)) + make_positionals(app) +
+           Groups(*app, mode) + make_subcommands(app, mode) + "\n" + make_footer(app);
+  }
+
   std::string make_option_opts(const CLI::Option* option) const override {
     std::string text = CLI::Formatter::make_option_opts(option);
     if (option->get_option_text().empty()) return text;
@@ -37,6 +49,28 @@ class HelpFormat : public CLI::Formatter {
     }
     if (!initial.empty()) text += "=" + initial;
     return text + (option->get_required() ? " REQUIRED" : "");
+  }
+
+ private:
+  std::string Groups(const CLI::App& app, CLI::AppFormatMode mode) const {
+    std::vector<std::string> names = app.get_groups();
+    std::ranges::stable_partition(names,
+                                  [](const auto& name) { return name == tactus::kUsualOptions; });
+    std::string text;
+    std::size_t hidden = 0;
+    for (const std::string& name : names) {
+      const auto options = app.get_options([&](const CLI::Option* option) {
+        return option->get_group() == name && option->nonpositional();
+      });
+      if (name.empty() || options.empty()) continue;
+      if (mode != CLI::AppFormatMode::All && name.ends_with(tactus::kMoreOptions)) {
+        hidden += options.size();
+      } else {
+        text += make_group(name, false, options) + "\n";
+      }
+    }
+    if (hidden > 0) text += "\n--help-all shows " + std::to_string(hidden) + " more options.\n";
+    return text;
   }
 };
 
@@ -148,12 +182,26 @@ void RefuseWhatIsNoNumber(CLI::App& app) {
 }
 
 // "tactus help serve" is "tactus serve --help", as many expect.
-std::vector<const char*> WithoutHelpCommand(int argc, char** argv) {
-  std::vector<const char*> words(argv, argv + argc);
-  if (argc < 2 || std::string_view(words[1]) != "help") return words;
+std::vector<std::string> WithoutHelpCommand(std::vector<std::string> words) {
+  if (words.size() < 2 || words[1] != "help") return words;
   words.erase(words.begin() + 1);
   words.push_back("--help");
   return words;
+}
+
+// 0 to 2: what main returns.
+int Parse(CLI::App& app, const std::vector<std::string>& words) {
+  std::vector<const char*> argv;
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  try {
+    app.parse(static_cast<int>(argv.size()), argv.data());
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const std::bad_alloc&) {
+    tactus::PrintError("there is not enough memory for this");
+    return 1;
+  }
 }
 
 // A program for the demo alone has only these (apps/CMakeLists.txt).
@@ -224,14 +272,17 @@ int main(int argc, char** argv) {
   tactus::CommandContext context;
   AddCommands(app, context);
   RefuseWhatIsNoNumber(app);
-  try {
-    const std::vector<const char*> words = WithoutHelpCommand(argc, argv);
-    app.parse(static_cast<int>(words.size()), words.data());
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  } catch (const std::bad_alloc&) {
-    tactus::PrintError("there is not enough memory for this");
-    return 1;
+  if (argc < 2) {
+    fmt::print(stderr, "{}", app.help());
+    return 2;
   }
-  return context.exit_code;
+  const auto words =
+      tactus::WithConfigFile(app, WithoutHelpCommand(std::vector<std::string>(argv, argv + argc)));
+  if (!words) {
+    called_as = "tactus " + std::string(argv[1]);
+    program_invocation_short_name = called_as.data();
+    return tactus::ReportBadInput(words.error());
+  }
+  const int failed = Parse(app, *words);
+  return failed != 0 ? failed : context.exit_code;
 }

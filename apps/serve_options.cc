@@ -1,8 +1,11 @@
 #include "serve_options.h"
 
+#include <array>
+
 #include <fmt/format.h>
 
 #include "commands.h"
+#include "config_file.h"
 #include "engines/device_name.h"
 #include "engines/registry.h"
 #include "output_file.h"
@@ -348,6 +351,7 @@ void DeclareHeld(ServeOptions& o, CLI::App& command) {
 }
 
 void DeclareEnd(ServeOptions& o, CLI::App& command) {
+  DeclareConfigFile(command);
   command
       .add_option("--trace-file", o.trace_file,
                   "Write traces of calls to this file, once a client asks for them with "
@@ -361,6 +365,53 @@ void DeclareEnd(ServeOptions& o, CLI::App& command) {
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
   command.add_option("--log-format", o.log_format, "Of each line: text, or json, an object")
       ->check(CLI::IsMember({"text", "json"}));
+}
+
+// What most people set, and what is for experts and experiments: --help-all shows that. Then a
+// default stands where it is declared, whatever the help shows.
+void Arrange(CLI::App& command) {
+  constexpr std::array kUsual = {"--models", "--profile",   "--default-slo-ms", "--device",
+                                 "--lanes",  "--http-port", "--grpc-port",      "--address"};
+  constexpr std::array kMore = {"--engine",
+                                "--onnxruntime",
+                                "--percentile",
+                                "--jitter-ms",
+                                "--follow",
+                                "--allow-other-machine",
+                                "--on-share",
+                                "--device-memory-mb",
+                                "--host-lanes",
+                                "--slots",
+                                "--pin",
+                                "--spin-us",
+                                "--queue-capacity",
+                                "--predictor",
+                                "--save-predictor",
+                                "--watchdog-s",
+                                "--watchdog-multiple",
+                                "--admin-socket",
+                                "--grpc-ping-s",
+                                "--http-threads",
+                                "--objective",
+                                "--strict-readiness",
+                                "--worker-name",
+                                "--advertise",
+                                "--routes",
+                                "--autoscale-interval-seconds",
+                                "--autoscale-window-seconds",
+                                "--autoscale-least",
+                                "--autoscale-most",
+                                "--autoscale-bad-threshold",
+                                "--autoscale-idle-threshold",
+                                "--autoscale-idle-kept"};
+  for (const char* name : kUsual) {
+    if (CLI::Option* option = command.get_option_no_throw(name)) option->group(kUsualOptions);
+  }
+  for (const char* name : kMore) {
+    CLI::Option* option = command.get_option_no_throw(name);
+    if (option != nullptr) option->group(option->get_group() + kMoreOptions);
+  }
+  command.set_help_all_flag("--help-all", "Print all options and exit")->group(kPlain);
 }
 
 }  // namespace
@@ -395,6 +446,7 @@ void Declare(ServeOptions& o, CLI::App& command) {
                   "Record every event and decision in this file, for `tactus replay`")
       ->check(WritableFile());
   DeclareEnd(o, command);
+  Arrange(command);
 }
 
 void DeclareFrontEnd(ServeOptions& o, CLI::App& command) {
@@ -416,6 +468,7 @@ void DeclareFrontEnd(ServeOptions& o, CLI::App& command) {
   DeclareNetwork(o, command);
   command.option_defaults()->group(kPlain);
   DeclareEnd(o, command);
+  Arrange(command);
 }
 
 }  // namespace tactus

@@ -102,8 +102,7 @@ Status CheckPlanOptions(const ServeOptions& options) {
   }
   const char* const option = Option(options);
   if (!options.policy.starts_with("planned")) {
-    return InvalidArgument(
-        fmt::format("{}: needs --policy planned; others do not go by a plan", option));
+    return InvalidArgument(fmt::format("{} requires --policy planned", option));
   }
   if (!options.planner.empty()) {
     const auto planner = MakePlanner(NameOf(options.planner), std::nullopt);
