@@ -147,7 +147,6 @@ TEST(ServerTest, OptionsThatDoNotGoTogetherAreNamed) {
   const std::vector<std::pair<std::function<void(ServeOptions&)>, std::string>> wrong = {
       {[](ServeOptions& o) { o.policy = "nosuch"; }, "nosuch"},
       {[](ServeOptions& o) { o.engine = "nosuch"; }, "--engine: "},
-      {[](ServeOptions& o) { o.isolate = true, o.slots = 2; }, "--isolate: "},
       {[](ServeOptions& o) { o.load_models = {"echo"}; }, "--load-model echo: "},
       {[](ServeOptions& o) { o.on_share = {"100=a"}; }, "--on-share: "},
       {[](ServeOptions& o) { o.policy = "early-exit-edf", o.save_predictor = "file"; },
