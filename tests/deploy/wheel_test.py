@@ -15,11 +15,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 import zipfile
 
 PROGRAM, SOURCE = (pathlib.Path(each).resolve() for each in sys.argv[1:3])
-MAKE = [sys.executable, '-B', SOURCE / 'tools/deploy/wheel.py', PROGRAM]
+sys.path.insert(0, str(SOURCE / 'tools/deploy'))
+from wheel import write_wheel  # noqa: E402
 START_S = 120  # a machine under load may take long
 
 
@@ -28,7 +30,8 @@ class Wheel(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.root = pathlib.Path(cls.folder.name)
-        made = subprocess.run([*MAKE, cls.root], stdout=subprocess.PIPE, text=True, check=True)
+        make = [sys.executable, '-B', SOURCE / 'tools/deploy/wheel.py', PROGRAM, cls.root]
+        made = subprocess.run(make, stdout=subprocess.PIPE, text=True, check=True)
         cls.path = pathlib.Path(made.stdout.splitlines()[-1])
         cls.site = cls.root / 'site'
         subprocess.run([sys.executable, '-m', 'pip', '--quiet', 'install', '--no-deps',
@@ -79,27 +82,34 @@ class Wheel(unittest.TestCase):
         licences = {each.name for each in self.site.glob('tactus-*.dist-info/licenses/*')}
         self.assertTrue({'LICENSE', 'THIRD_PARTY.md', 'libssl3.copyright'} <= licences, licences)
 
-    def test_the_same_program_gives_the_same_wheel(self):
-        again = self.root / 'again'
-        subprocess.run([*MAKE, again], capture_output=True, check=True)
-        self.assertEqual((again / self.path.name).read_bytes(), self.path.read_bytes())
+    def test_the_same_files_give_the_same_wheel(self):
+        made = []
+        for names in ('ab', 'ba'):
+            path = self.root / f'{names}.whl'
+            write_wheel(path, {name: (name.encode(), name == 'a') for name in names}, '1', 'tag')
+            made.append(path.read_bytes())
+        self.assertEqual(*made)
+        with zipfile.ZipFile(path) as wheel:
+            self.assertEqual({each.date_time for each in wheel.infolist()},
+                             {(1980, 1, 1, 0, 0, 0)})
 
     def test_the_command_becomes_the_program(self):
         models = self.root / 'models'
         shutil.copytree(SOURCE / 'models/ee_s', models / 'ee_s')
         server = self.start('serve', '--models', models, '--http-port', '0', '--grpc-port', '0',
                             '--metrics-port', '0')
+        watchdog = threading.Timer(START_S, server.kill)  # which ends its output
+        watchdog.start()
         try:
-            for line in server.stdout:
-                if line.startswith('ready '):  # so it found the library of the package onnxruntime
-                    break
-            else:
-                self.fail('the server was not ready')
+            said = next((line for line in server.stdout if re.match('ready |started ', line)), '')
+            # Else it did not find the library of the package onnxruntime.
+            self.assertTrue(said.startswith('ready '), said)
             program = pathlib.Path(os.readlink(f'/proc/{server.pid}/exe'))
             self.assertEqual(program, (self.site / 'tactus/bin/tactus').resolve())
             server.send_signal(signal.SIGTERM)
             self.assertEqual(server.wait(timeout=START_S), 0)
         finally:
+            watchdog.cancel()
             server.kill()
             server.wait()
             server.stdout.close()

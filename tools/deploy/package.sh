@@ -53,7 +53,7 @@ version=${1:-}
 
 build package -- tactus tactus_package_files
 
-rm -rf out/package
+rm -rf out/package/*.deb out/package/_CPack_Packages
 as=()
 [ -z "$version" ] || as=(-D "CPACK_PACKAGE_VERSION=$version")
 (cd build/package && cpack -G DEB "${as[@]}") >>"$log" 2>&1 || {

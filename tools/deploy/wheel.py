@@ -102,16 +102,18 @@ def collect(program, folder):
     return sorted(folder.iterdir())
 
 
-def package_of(path):
-    """The Debian package that a library is of; /usr/lib and /lib may be one folder."""
-    ways = [str(path), str(path).removeprefix('/usr'), f'/usr{path}']
-    for way in ways:
-        try:
-            return output('dpkg-query', '--search', way).split(':')[0]
-        except Failure:
-            continue
-    raise Failure(f'{path} is of no Debian package, so its licence is not known; build the wheel '
-                  'on Debian with the packages of tools/setup/packages.txt')
+def packages_of(paths):
+    """The Debian packages that libraries are of; /usr/lib and /lib may be one folder."""
+    ways = {way: path for path in paths for way in (str(path), str(path).removeprefix('/usr'))}
+    said = subprocess.run(['dpkg-query', '--search', *ways], capture_output=True, text=True,
+                          check=False).stdout  # it fails for the ways that are not found
+    packages = {ways[file]: re.split('[:,]', package)[0] for package, _, file in
+                (line.partition(': ') for line in said.splitlines()) if file in ways}
+    for path in paths:
+        if path not in packages:
+            raise Failure(f'{path} is of no Debian package, so its licence is not known; build the '
+                          'wheel on Debian with the packages of tools/setup/packages.txt')
+    return set(packages.values())
 
 
 def compiled_in():
@@ -126,7 +128,7 @@ def licences(libraries):
     texts = {'LICENSE': (ROOT / 'LICENSE').read_bytes(),
              'THIRD_PARTY.md': (ROOT / 'THIRD_PARTY.md').read_bytes()}
     referred = set()
-    for package in {package_of(path) for path in libraries} | set(compiled_in()):
+    for package in packages_of(libraries) | set(compiled_in()):
         file = pathlib.Path('/usr/share/doc') / package / 'copyright'
         if not file.exists():
             raise Failure(f'{file} is missing; install the Debian package {package}, with its '
@@ -174,7 +176,7 @@ def write_wheel(path, files, version, tag):
                           f'Root-Is-Purelib: false\nTag: {tag}\n'.encode(), False),
         f'{info}/entry_points.txt': (b'[console_scripts]\ntactus = tactus.launcher:main\n', False)}
     record = io.StringIO()
-    with zipfile.ZipFile(path, 'w', zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:
+    with zipfile.ZipFile(path, 'w', zipfile.ZIP_DEFLATED) as wheel:
         def add(name, data, program):
             entry = zipfile.ZipInfo(name, TIME)
             entry.compress_type = zipfile.ZIP_DEFLATED
