@@ -2,15 +2,18 @@
 
 import concurrent.futures
 import json
+import pathlib
 import socket
+import ssl
 import sys
+import tempfile
 import time
 import unittest
 
 import numpy
 
 import reference
-from serving import SOURCE, WAIT_S, ServedTest
+from serving import SOURCE, WAIT_S, ServedTest, Server, make_certificate
 
 sys.path.insert(0, str(SOURCE / "python"))
 import tactus  # noqa: E402
@@ -21,6 +24,7 @@ BODY = json.dumps({"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1
 # Less than the slow batches that stand before the call, whatever the machine does besides.
 SHORT_MS = 50
 LONG_MS = WAIT_S * 1000
+TOKEN = "router-0123456789abcdef"
 CAPACITY = 8  # calls, of which one client may have three quarters
 
 
@@ -142,6 +146,43 @@ class HttpTest(OnEitherWire, ServedTest):
 
 class GrpcTest(OnEitherWire, ServedTest):
     scheme = "grpc"
+
+
+class SecureTest(unittest.TestCase):
+    """Over TLS, with a token; every call says which authority it trusts."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="tactus-test-")
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.files = pathlib.Path(cls.folder.name)
+        make_certificate(cls.files, "server")
+        (cls.files / "tokens").write_text(f"router infer {TOKEN}\n")
+        cls.server = Server("--tls-cert", str(cls.files / "server.pem"), "--tls-key",
+                            str(cls.files / "server.key"), "--tokens", str(cls.files / "tokens"))
+        cls.addClassCleanup(cls.server.close)
+
+    def client(self, scheme, **options):
+        address = self.server.http if scheme == "https" else self.server.grpc
+        client = tactus.Client(f"{scheme}://{address}", LONG_MS, **options)
+        self.addCleanup(client.close)
+        return client
+
+    def test_a_token_lets_in(self):
+        for scheme in ("https", "grpcs"):
+            with self.subTest(scheme):
+                trusted = {"ca": self.files / "server.pem"}
+                got = self.client(scheme, token=TOKEN, **trusted).infer("echo", ROW)
+                numpy.testing.assert_array_equal(got["OUTPUT0"], ROW["INPUT0"])
+                with self.assertRaises(tactus.Error) as stranger:
+                    self.client(scheme, **trusted).infer("echo", ROW)
+                self.assertIn(stranger.exception.status, (401, "UNAUTHENTICATED"))
+
+    def test_a_server_that_is_not_trusted_gets_nothing(self):
+        with self.assertRaises(ssl.SSLError):
+            self.client("https", token=TOKEN).infer("echo", ROW)
+        with self.assertRaises(tactus.Refused):  # gRPC says no more than that it is not reached
+            self.client("grpcs", token=TOKEN).infer("echo", ROW)
 
 
 if __name__ == "__main__":
