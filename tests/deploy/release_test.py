@@ -41,6 +41,7 @@ class Release(unittest.TestCase):
         self.assertEqual(missing, set())
         self.assertEqual(parts['libssl3']['licenseDeclared'], 'Apache-2.0')
         self.assertEqual(parts['libnghttp2-14']['licenseDeclared'], 'MIT')
+        self.assertEqual(parts['onnxruntime']['licenseDeclared'], 'MIT')
         self.assertNotIn('libssl-dev', parts)  # its library is there
         self.assertIn('libcli11-dev', parts)  # headers only
         self.assertTrue(all(part['versionInfo'] for part in parts.values()))

@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import uuid
 
 from wheel import ROOT, Failure, brought, compiled_in, output, packages_of
@@ -51,7 +52,8 @@ def declared(third_party):
 
 
 def sbom(version, packages, created, wheel_sha):
-    """An SPDX 2.3 document. `packages`: as debian_packages() has them."""
+    """An SPDX 2.3 document. `packages`: as debian_packages() has them. ONNX Runtime is in the
+    Debian package; pip installs it beside the wheel."""
     def package(name, number, licence, **more):
         return {'SPDXID': f'SPDXRef-{re.sub("[^A-Za-z0-9.-]", "-", name)}', 'name': name,
                 'versionInfo': number, 'downloadLocation': 'NOASSERTION', 'filesAnalyzed': False,
@@ -63,11 +65,16 @@ def sbom(version, packages, created, wheel_sha):
         parts.append(package(name, number, licence, externalRefs=[{
             'referenceCategory': 'PACKAGE-MANAGER', 'referenceType': 'purl',
             'referenceLocator': f'pkg:deb/debian/{name}@{number.replace(":", "%3A")}'}]))
-    kinds = {'linked': 'DYNAMIC_LINK', 'header': 'STATIC_LINK'}
+    fetched = re.search(r'^version=([0-9.]+)$',
+                        (ROOT / 'tools/setup/onnxruntime.sh').read_text(), re.MULTILINE)[1]
+    parts.append(package('onnxruntime', fetched, 'MIT', externalRefs=[{
+        'referenceCategory': 'PACKAGE-MANAGER', 'referenceType': 'purl',
+        'referenceLocator': f'pkg:pypi/onnxruntime@{fetched}'}]))
+    headers = {name for name, (_, how, _) in packages.items() if how == 'header'}
     relations = [{'spdxElementId': 'SPDXRef-DOCUMENT', 'relationshipType': 'DESCRIBES',
                   'relatedSpdxElement': ours['SPDXID']}]
     relations += [{'spdxElementId': ours['SPDXID'],
-                   'relationshipType': kinds[packages[part['name']][1]],
+                   'relationshipType': 'STATIC_LINK' if part['name'] in headers else 'DYNAMIC_LINK',
                    'relatedSpdxElement': part['SPDXID']} for part in parts]
     return {'spdxVersion': 'SPDX-2.3', 'dataLicense': 'CC0-1.0', 'SPDXID': 'SPDXRef-DOCUMENT',
             'name': f'tactus-{version}', 'documentNamespace': uuid.UUID(wheel_sha[:32]).urn,
@@ -110,8 +117,8 @@ def release(version):
     out.mkdir(parents=True)
     files = [pathlib.Path(shutil.copy(path, out)) for path in made]
     sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-    created = output('git', '-C', ROOT, 'log', '-1', '--date=format-local:%Y-%m-%dT%H:%M:%SZ',
-                     '--format=%cd').strip()
+    committed = int(output('git', '-C', ROOT, 'log', '-1', '--format=%ct'))
+    created = time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(committed))
     packages = debian_packages(ROOT / 'build/wheel/apps/tactus',
                                (ROOT / 'THIRD_PARTY.md').read_text())
     document = sbom(version, packages, created, sums[files[-1].name])
