@@ -35,7 +35,8 @@ void DeclareModels(ServeOptions& o, CLI::App& command) {
   command.option_defaults()->group("Models");
   command
       .add_option("--models", o.models,
-                  "Model repository: NAME/config.pbtxt, NAME/VERSION/...; repeatable")
+                  "Model repository: a folder with NAME/1/model.onnx, and with NAME/config.pbtxt "
+                  "where `tactus init` wrote one; repeatable")
       ->required()
       ->allow_extra_args(false)
       ->default_str("");

@@ -10,13 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 source tools/deploy/bare_debian.sh
 
-skip() {
-  echo "SKIPPED, NOTHING WAS TESTED: $1; remedy: $2" >&2
-  exit 77
-}
-[ "$(id -u)" = 0 ] || skip "a bare Debian is made by root" "run it as root"
-command -v debootstrap >/dev/null || skip "there is no debootstrap" "apt-get install debootstrap"
-unshare --mount true 2>/dev/null || skip "mounts are refused here" "a machine that may mount"
+may_make_bare_debian
 package=$1 newer=$2
 root=$(mktemp -d "${TMPDIR:-/var/tmp}/tactus-package.XXXXXX")
 chmod 755 "$root"  # it is / of all who run in it

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # package.sh [VERSION]: makes out/package/tactus_VERSION_ARCHITECTURE.deb of a release build; the
 # VERSION is the project's unless it is given. Prints the file's name last.
+# package.sh wheel: makes a wheel for Python's pip in the same folder (wheel.py).
 #
-# The build is one of its own (build/package), without libav: Debian's is under the GPL, and so
-# would be a program linked with it that is passed on (THIRD_PARTY.md). `tactus stream` of the
-# package therefore reads no video.
+# The builds are of their own (build/package, build/wheel), without libav: Debian's is under the
+# GPL, and so would be a program linked with it that is passed on (THIRD_PARTY.md). `tactus stream`
+# of a package therefore reads no video. The wheel brings its libraries along, and libpq would
+# need 14 others (Kerberos, LDAP, ...), so its knowledge base is SQLite's.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -12,6 +14,34 @@ fail() {
   printf 'package: %s\n  remedy: %s\n' "$1" "$2" >&2
   exit 1
 }
+
+# build FOLDER OPTION... -- TARGET...: configures build/FOLDER and builds the targets there.
+build() {
+  local folder=build/$1 options=(-DTACTUS_VIDEO=OFF)
+  shift
+  source tools/test/ccache.sh
+  export NINJA_STATUS='[%f/%t, %es] '
+  log=$folder.log
+  mkdir -p build
+  [ -e "$folder/CMakeCache.txt" ] || options+=(-DTACTUS_UNITY=ON)
+  while [ "$1" != -- ]; do options+=("$1"); shift; done
+  cmake --preset release -B "$folder" "${options[@]}" >"$log" 2>&1 || {
+    tail -n 30 "$log" >&2
+    fail "cmake could not configure $folder" "the whole log is $log"
+  }
+  ninja -C "$folder" -j "$(nproc)" "${@:2}" >&2
+}
+
+if [ "${1:-}" = wheel ]; then
+  for program in patchelf readelf dpkg-query; do
+    command -v $program >/dev/null || fail "there is no $program here" \
+      "build the wheel on Debian 12, with the packages patchelf and binutils"
+  done
+  build wheel -DTACTUS_POSTGRES=OFF -- tactus
+  mkdir -p out/package
+  rm -f out/package/*.whl
+  exec python3 -B tools/deploy/wheel.py build/wheel/apps/tactus out/package
+fi
 for program in cpack dpkg-deb dpkg-shlibdeps; do
   command -v $program >/dev/null || fail "there is no $program here" \
     "build the package on Debian 12, with the packages cmake and dpkg-dev"
@@ -21,18 +51,9 @@ version=${1:-}
 [[ -z $version || $version =~ ^[0-9][A-Za-z0-9.+~]*$ ]] ||
   fail "'$version' is no version of a Debian package" "for example 0.1.1 or 0.1.0+git20261123"
 
-export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 NINJA_STATUS='[%f/%t, %es] '
-log=build/package.log
-mkdir -p build
-together=()
-[ -e build/package/CMakeCache.txt ] || together=(-DTACTUS_UNITY=ON)
-cmake --preset release -B build/package -DTACTUS_VIDEO=OFF "${together[@]}" >"$log" 2>&1 || {
-  tail -n 30 "$log" >&2
-  fail "cmake could not configure build/package" "the whole log is $log"
-}
-ninja -C build/package -j "$(nproc)" tactus tactus_package_files >&2
+build package -- tactus tactus_package_files
 
-rm -rf out/package
+rm -rf out/package/*.deb out/package/_CPack_Packages
 as=()
 [ -z "$version" ] || as=(-D "CPACK_PACKAGE_VERSION=$version")
 (cd build/package && cpack -G DEB "${as[@]}") >>"$log" 2>&1 || {

@@ -64,7 +64,13 @@ std::vector<fs::path> LibraryCandidates(const fs::path& library) {
     return paths;
   }
   if (const char* root = std::getenv("ONNXRUNTIME_ROOT"); root != nullptr && *root != '\0') {
-    AddFolder(paths, fs::path(root) / "lib");
+    // The library itself is how a Python package has it: its name has the full version.
+    std::error_code ignored;
+    if (fs::is_regular_file(root, ignored)) {
+      paths.emplace_back(root);
+    } else {
+      AddFolder(paths, fs::path(root) / "lib");
+    }
   }
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);

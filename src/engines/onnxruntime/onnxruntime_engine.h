@@ -14,9 +14,9 @@
 
 namespace tactus {
 
-// `library` is libonnxruntime.so or the folder it lies in. Empty: $ONNXRUNTIME_ROOT/lib, then
-// beside the program, then .cache/onnxruntime/lib in a folder above the program, then where the
-// system keeps its libraries. An error lists the places.
+// `library` is libonnxruntime.so or the folder it lies in. Empty: $ONNXRUNTIME_ROOT, which is
+// the library itself or has it in lib/, then beside the program, then .cache/onnxruntime/lib in a
+// folder above the program, then where the system keeps its libraries. An error lists the places.
 Expected<std::unique_ptr<Engine>> MakeOnnxRuntimeEngine(const std::filesystem::path& library);
 
 }  // namespace tactus

@@ -425,6 +425,22 @@ TEST(OnnxRuntimeLibrary, LooksWhereToldThenBesideTheProgramThenWhereTheSystemDoe
   EXPECT_EQ(searched.back(), "libonnxruntime.so");
 }
 
+// Without it the wheel's command finds no library in the Python package beside it.
+TEST(OnnxRuntimeLibrary, TheRootMayBeTheLibraryItself) {
+  const TemporaryFolder folder;
+  const fs::path library = folder.path() / "libonnxruntime.so.1.99.0";
+  std::ofstream(library) << "not one";
+  const char* before = std::getenv("ONNXRUNTIME_ROOT");
+  const std::string kept = before == nullptr ? "" : before;
+  setenv("ONNXRUNTIME_ROOT", library.c_str(), 1);
+  const auto of_file = LibraryCandidates({});
+  setenv("ONNXRUNTIME_ROOT", folder.path().c_str(), 1);
+  const auto of_folder = LibraryCandidates({});
+  setenv("ONNXRUNTIME_ROOT", kept.c_str(), 1);  // empty is as if there were none
+  EXPECT_EQ(of_file.front(), library);
+  EXPECT_EQ(of_folder.front(), folder.path() / "lib" / "libonnxruntime.so.1");
+}
+
 // A server logs it for each model: it is one line, however many folders there are.
 TEST(OnnxRuntimeLibrary, WhereItLooksIsSaidInOneLine) {
   EXPECT_EQ(WhereLooked("/opt/x/lib.so"), "/opt/x/lib.so");
