@@ -340,6 +340,46 @@ slo_ms = 100
             text = self.good(*words, "--help")
             self.assertEqual(len(re.findall(re.escape(line) + r"\s*$", text, re.M)), 1, text)
 
+    def test_the_help_of_a_server_fits_and_help_all_has_the_rest(self):
+        described = json.loads(self.good("describe"))["program"]["commands"]
+        for name in ("serve", "front-end"):
+            command = next(each for each in described if each["name"] == name)
+            options = {each["names"][-1].replace("--no-", "--"): each["group"] for each in command["options"]}
+            short, whole = self.good(name, "--help"), self.good(name, "--help-all")
+            shown = re.findall(r"(?m)^  (?:-h,)?(--[a-z-]+)", short)
+            self.assertLessEqual(len(shown), 40)
+            self.assertEqual(set(shown), {option for option, group in options.items()
+                                          if not group.endswith(" (more)")})
+            self.assertEqual(set(re.findall(r"(?m)^  (?:-h,)?(--[a-z-]+)", whole)), set(options))
+            self.assertIn(f"--help-all shows {len(options) - len(shown)} more options", short)
+            first = re.search(r"(?ms)^What you usually need:\n(.*?)^\S", short).group(1)
+            self.assertLessEqual(len(re.findall(r"(?m)^  --", first)), 8)
+
+    def test_options_from_a_file(self):
+        config = self.folder / "serve.toml"
+
+        def serve(text, *words):
+            config.write_text(text)
+            done = tactus("serve", "--config", config, *words)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            return done.stderr
+
+        self.assertIn("here/no-models", serve('# ours\nmodels = ["here/no-models"]\npin = false\n'))
+        self.assertIn("there/none", serve('models = "here/no-models"\n', "--models", "there/none"))
+        self.assertIn("--lanes", serve('models = "x"\nlanes = 0\n'))
+        self.assertIn("serve.toml: there is no option 'lane' (did you mean 'lanes'?)",
+                      serve('lane = 2\n'))
+        self.assertIn("[serve]: options stand without sections", serve('[serve]\nlanes = 2\n'))
+        self.assertIn("there is no option 'config'", serve('config = "x"\n'))
+        self.assertIn("--config", tactus("serve", "--config").stderr)
+        missing = tactus("serve", f"--config={self.folder}/none").stderr
+        self.assertIn("cannot read this configuration", missing)
+
+    def test_no_command_prints_the_commands(self):
+        done = tactus()
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("Subcommands:", done.stderr)
+
     def test_errors_begin_with_the_command(self):
         for words, says in ((("zzz",), "tactus: there is no command"),
                             (("simulate", SCENARIO, "--polcy", "x"), "tactus simulate: there is"),

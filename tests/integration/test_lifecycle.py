@@ -114,7 +114,7 @@ class RefusedStartTest(unittest.TestCase):
         said = self.refused("--engine", "tensorrt")
         self.assertIn("there are: onnxruntime, ", said)
         self.assertNotIn("TORCH_ROOT", said)
-        listed = subprocess.run([TACTUS, "serve", "--help"], capture_output=True, text=True,
+        listed = subprocess.run([TACTUS, "serve", "--help-all"], capture_output=True, text=True,
                                 timeout=START_S).stdout
         names = re.search(r"Run every model on this engine \((.*?)\)", listed)[1]
         self.assertIn(f"there are: {names}", said)
