@@ -344,7 +344,8 @@ slo_ms = 100
         described = json.loads(self.good("describe"))["program"]["commands"]
         for name in ("serve", "front-end"):
             command = next(each for each in described if each["name"] == name)
-            options = {each["names"][-1].replace("--no-", "--"): each["group"] for each in command["options"]}
+            options = {each["names"][-1].replace("--no-", "--"): each["group"]
+                       for each in command["options"]}
             short, whole = self.good(name, "--help"), self.good(name, "--help-all")
             shown = re.findall(r"(?m)^  (?:-h,)?(--[a-z-]+)", short)
             self.assertLessEqual(len(shown), 40)
