@@ -1,6 +1,7 @@
 #include "profiling/batch_trial.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -20,12 +21,26 @@ constexpr std::array<std::int64_t, 12> kSizes{2,   8,   16,   32,   64,    224,
                                               320, 640, 1024, 4096, 16000, 1};
 constexpr std::int64_t kMostElements = std::int64_t{1} << 24;  // of an input of a made-up row
 
-// Of the rows that run together. One that is far larger than its neighbours shows what is shared:
-// a scale, a mean, a sum.
-constexpr std::array<double, 4> kScales{1, 10, 0.1, 3};
-// Integers of rows, at first. What has no such index is given 0 and 1, then zeros.
-constexpr int kIntegers = 9;
-constexpr int kRounds = 3;
+struct Round {
+  SampleDraw::Noise noise = SampleDraw::Noise::kNormal;
+  // Of the rows that run together. One that is far larger than its neighbours shows what is shared:
+  // a scale, a mean, a sum.
+  std::array<double, 4> scales{};
+  std::array<int, 4> integers{};  // the most; what has no such index is given 9, 1 and zeros
+  double slack = 1;               // large numbers magnify rounding
+};
+constexpr std::array<Round, 4> kRounds{{
+    {.scales = {1, 10, 0.1, 3}, .integers = {9, 9, 9, 9}},
+    {.scales = {10, 0.1, 3, 1}, .integers = {1, 1, 1, 1}},
+    // Logarithms and square roots take no negative numbers, and other functions none above 1. These
+    // rows are as like each other as those that a model is measured with.
+    {.noise = SampleDraw::Noise::kFraction, .scales = {1, 1, 1, 1}, .integers = {9, 9, 9, 9}},
+    // Pictures of 255 and of 1, of 8 and of 16 bits, real token numbers.
+    {.noise = SampleDraw::Noise::kPositive,
+     .scales = {1, 300, 30, 100},
+     .integers = {9, 1000, 99, 1000},
+     .slack = 10},
+}};
 constexpr double kDeviceSlack = 10;  // devices multiply with fewer bits than the processor
 
 bool HasOpenInput(const ModelSpec& spec) {
@@ -138,24 +153,25 @@ bool Trial::FindSizes() {
   return empty_.has_value() && !misshapen_;
 }
 
-bool Trial::DrawRows(int round) {
-  for (const int integers : {round == 1 ? 1 : kIntegers, 1, 0}) {
-    if (DrawRows(round, integers)) return true;
+bool Trial::DrawRows(std::size_t round) {
+  const int wanted = std::ranges::max(kRounds[round].integers);
+  for (const int most : {wanted, 9, 1, 0}) {
+    if (most <= wanted && DrawRows(round, most)) return true;
   }
   return false;
 }
 
-bool Trial::DrawRows(int round, int integers) {
+bool Trial::DrawRows(std::size_t round, int integers) {
   const std::size_t count = static_cast<std::size_t>(std::clamp(spec_.max_batch, 2, 4));
+  const Round& plan = kRounds[round];
   rows_.clear();
   alone_.clear();
   for (std::size_t r = 0; r < count; ++r) {
-    if (r >= 2 && TimeIsUp()) return true;
-    const std::uint64_t seed = 100 * static_cast<std::uint64_t>(round + 1) + r;
-    // The last round's rows are as like each other as those that a model is measured with.
-    const double scale =
-        round + 1 == kRounds ? 1 : kScales[(r + static_cast<std::size_t>(round)) % 4];
-    auto row = SampleRow::Make(spec_, SampleDraw{seed, integers > 0 ? scale : 1, integers});
+    if (r >= 2 && TimeIsUp()) break;
+    auto row = SampleRow::Make(spec_, SampleDraw{.seed = 100 * (round + 1) + r,
+                                                 .scale = integers > 0 ? plan.scales[r] : 1,
+                                                 .integers = std::min(integers, plan.integers[r]),
+                                                 .noise = plan.noise});
     if (!row) return false;
     const RowInputs inputs = row->inputs();
     std::vector<std::shared_ptr<const BatchOutput>> outputs;
@@ -168,44 +184,58 @@ bool Trial::DrawRows(int round, int integers) {
     rows_.push_back(*std::move(row));
     alone_.push_back(std::move(outputs));
   }
+  slack_ = plan.slack * (on_device_ ? kDeviceSlack : 1);
+  Weigh();
   return true;
 }
 
-RowDifference Trial::DifferenceOf(const BatchOutput& batch, std::size_t place, std::size_t rows,
-                                  const BatchOutput& alone) {
-  RowDifference all;
-  for (std::size_t t = 0; t < batch.tensors.size() && t < spec_.outputs.size(); ++t) {
-    RowDifference one = Compare(spec_.outputs[t].type, alone.tensors[t].Row(0, 1),
-                                batch.tensors[t].Row(place, rows), on_device_ ? kDeviceSlack : 1);
-    if (!SameTail(alone.tensors[t].shape, batch.tensors[t].shape)) {
-      one = {.largest = std::numeric_limits<double>::infinity(), .elements = 1, .beyond = 1};
-    }
-    all.largest = std::max(all.largest, one.largest);
-    // The output that differs most is the one that counts.
-    if (one.beyond * std::max<std::size_t>(1, all.elements) >= all.beyond * one.elements) {
-      all.beyond = one.beyond;
-      all.elements = one.elements;
+void Trial::Weigh() {
+  outputs_.resize(spec_.exits.size());
+  for (std::size_t e = 0; e < outputs_.size(); ++e) {
+    outputs_[e].resize(std::min(spec_.outputs.size(), alone_[0][e]->tensors.size()));
+    for (std::size_t t = 0; t < outputs_[e].size(); ++t) {
+      std::vector<std::span<const std::byte>> rows;
+      for (const auto& outputs : alone_) rows.push_back(outputs[e]->tensors[t].Row(0, 1));
+      const RowNumbers numbers = NumbersOf(spec_.outputs[t].type, rows);
+      OutputOfExit& output = outputs_[e][t];
+      output.size = numbers.size;
+      (numbers.no_number ? output.none : output.numbers) = true;
+      varied_ = varied_ || numbers.varies;
     }
   }
-  return all;
+}
+
+RowDifference Trial::DifferenceOf(const BatchOutput& batch, std::size_t place, std::size_t rows,
+                                  std::size_t row, std::size_t exit, std::size_t output) const {
+  const BatchOutput::Tensor& together = batch.tensors[output];
+  const BatchOutput::Tensor& alone = alone_[row][exit]->tensors[output];
+  if (!SameTail(alone.shape, together.shape)) {
+    return {.largest = std::numeric_limits<double>::infinity(), .elements = 1, .beyond = 1};
+  }
+  return Compare(spec_.outputs[output].type, alone.Row(0, 1), together.Row(place, rows),
+                 outputs_[exit][output].size, slack_);
 }
 
 bool Trial::CompareRow(const BatchOutput& batch, std::size_t place, std::size_t rows,
                        std::size_t row, std::size_t exit) {
-  const RowDifference difference = DifferenceOf(batch, place, rows, *alone_[row][exit]);
-  if (chance_) return true;
-  if (!difference.none()) {
-    const RowInputs inputs = rows_[row].inputs();
-    const BatchResult again = Run({&inputs, 1}, exit);
-    if (again.status && !DifferenceOf(*again.output, 0, 1, *alone_[row][exit]).none()) {
-      chance_ = true;  // no fault of the batch; its shapes alone can be judged
-      return true;
+  std::optional<BatchResult> again;
+  bool depends = false;
+  for (std::size_t t = 0; t < outputs_[exit].size(); ++t) {
+    OutputOfExit& output = outputs_[exit][t];
+    if (output.chance) continue;
+    const RowDifference difference = DifferenceOf(batch, place, rows, row, exit, t);
+    if (!difference.none()) {
+      const RowInputs inputs = rows_[row].inputs();
+      if (!again) again = Run({&inputs, 1}, exit);
+      // What differs by itself is no fault of the batch; its shapes alone can be judged.
+      output.chance = again->status && !DifferenceOf(*again->output, 0, 1, row, exit, t).none();
+      if (output.chance) continue;
     }
+    largest_ = std::max(largest_, difference.largest);
+    few_ = few_ || difference.few();
+    depends = depends || !(difference.none() || difference.few());
   }
-  largest_ = std::max(largest_, difference.largest);
-  few_ = few_ || difference.few();
-  if (difference.none() || difference.few()) return true;
-  return End(BatchTrial::End::kDiffers, "");
+  return depends ? End(BatchTrial::End::kDiffers, "") : true;
 }
 
 bool Trial::TryOrder(std::span<const std::size_t> order) {
@@ -230,8 +260,7 @@ BatchTrial Trial::TryBatch() {
   const Shapes found = spec_.found_shapes;
   int rounds = 0;
   int doubtful = 0;
-  for (int round = 0; round < kRounds && !Late(); ++round) {
-    if (round == 2 && doubtful == 0) break;  // it would decide between the two
+  for (std::size_t round = 0; round < kRounds.size() && !Late(); ++round) {
     // Another size, if there is one; the first that ran stays the model's.
     if (round == 1 && HasOpenInput(spec_) && !NextSize()) spec_.found_shapes = found;
     if (round == 2) spec_.found_shapes = found;
@@ -256,16 +285,30 @@ BatchTrial Trial::TryBatch() {
     if (whole && !Late() && n > 2) whole = TryOrder(all);
     if (!whole) break;
     ended_ = {BatchTrial::End::kHolds, ""};
+    if (kRounds[round].slack > 1) continue;  // where nobody wonders at near ties that swap
     ++rounds;
     doubtful += few_ ? 1 : 0;
   }
   spec_.found_shapes = found;
   if (ended_.end == BatchTrial::End::kHolds && 2 * doubtful > rounds)
     ended_.end = BatchTrial::End::kDiffers;
+  if (ended_.end == BatchTrial::End::kHolds) {
+    bool silent = !varied_;
+    for (const auto& outputs : outputs_) {
+      for (const OutputOfExit& output : outputs)
+        silent = silent || (output.none && !output.numbers);
+    }
+    if (silent) {
+      ended_ = {BatchTrial::End::kSilent,
+                varied_ ? "an output has no finite number with any row that was made up"
+                        : "all rows that were made up have the same answer, or none is finite"};
+    }
+  }
   if (ended_.end == BatchTrial::End::kDiffers) {
     ended_.why = "answers depend on what else is in the batch";
-    ended_.why +=
-        std::isfinite(largest_) ? fmt::format(": up to {:.2g}", largest_) : ", in shape too";
+    ended_.why += std::isfinite(largest_)
+                      ? fmt::format(": up to {:.2g}", largest_)
+                      : ", also in their shape, their text or whether they are finite numbers";
   }
   return ended_;
 }

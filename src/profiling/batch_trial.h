@@ -26,6 +26,7 @@ struct BatchTrial {
     kMisshapen,  // an output has not one row for each
     kFails,      // rows that ran alone do not run together
     kUntried,    // no row ran alone
+    kSilent,     // what the rows gave alone can show nothing
   };
   End end = End::kUntried;
   std::string why;  // unless it holds
@@ -61,14 +62,16 @@ class Trial {
   Shapes ShapesOf(std::int64_t first, std::int64_t size) const;
   bool NextSize();
   // Rows unlike each other that all run alone, and what they give, by row and exit.
-  bool DrawRows(int round);
-  bool DrawRows(int round, int integers);
+  bool DrawRows(std::size_t round);
+  bool DrawRows(std::size_t round, int integers);
+  // What the rows that ran alone are worth, by exit and output.
+  void Weigh();
   // Runs the rows in this order; false: the trial has ended.
   bool TryOrder(std::span<const std::size_t> order);
   bool CompareRow(const BatchOutput& batch, std::size_t place, std::size_t rows, std::size_t row,
                   std::size_t exit);
   RowDifference DifferenceOf(const BatchOutput& batch, std::size_t place, std::size_t rows,
-                             const BatchOutput& alone);
+                             std::size_t row, std::size_t exit, std::size_t output) const;
   bool TimeIsUp() const;
   bool Late() const { return enough_ && TimeIsUp(); }
   bool End(BatchTrial::End end, std::string why) {
@@ -87,11 +90,19 @@ class Trial {
   std::string failure_;
   bool misshapen_ = false;  // it ran, and had not one row
   bool enough_ = false;     // the least has run
-  bool chance_ = false;     // the same row gives another answer each time
   bool few_ = false;        // this round, a few numbers differed
   double largest_ = 0;
+  double slack_ = 1;
   Rows rows_;
   std::vector<std::vector<std::shared_ptr<const BatchOutput>>> alone_;
+  struct OutputOfExit {
+    double size = 0;
+    bool chance = false;   // the same row gives another answer each time
+    bool numbers = false;  // in a round, it had some
+    bool none = false;     // in a round, it had not one that is finite
+  };
+  std::vector<std::vector<OutputOfExit>> outputs_;  // by exit
+  bool varied_ = false;                             // unlike rows have given unlike numbers
   BatchTrial ended_;
 };
 

@@ -61,10 +61,16 @@ Expected<TriedModel> LoadPlain(ModelSpec spec, Engine& engine, std::span<const L
   Trial trial(engine, tried.handles[0], tried.spec, first);
   const bool ran = trial.FindSizes();
   const bool unknown = batch.end == BatchTrial::End::kUntried;
+  const bool silent = batch.end == BatchTrial::End::kSilent;
   tried.untried = unknown && !ran && !shown;
   if (unknown && !ran) {
     tried.said.push_back(Untried(tried.spec, batch.why) +
                          "; until a real call has shown what it takes, each request runs alone");
+  } else if (silent) {
+    tried.said.push_back(fmt::format(
+        "model '{}': no batch dimension was declared, and whether its rows depend on each other "
+        "could not be tried ({}): each request runs alone; where they do not, state max_batch_size",
+        tried.spec.name, batch.why));
   } else {
     tried.said.push_back(fmt::format(
         "model '{}': no batch dimension was declared, and it does not run in batches ({}): each "
@@ -83,6 +89,13 @@ Status JudgeDeclared(const ModelSpec& spec, Trial& trial, const BatchTrial& batc
       return {};
     case BatchTrial::End::kUntried:
       said.push_back(Untried(spec, batch.why));
+      return {};
+    case BatchTrial::End::kSilent:
+      said.push_back(fmt::format(
+          "{}{}model '{}': max_batch_size is {}, and whether its rows depend on each other could "
+          "not be tried: {}; state 0 where they do, and the first dimension in all dims",
+          spec.batch_place, spec.batch_place.empty() ? "" : ": ", spec.name, spec.max_batch,
+          batch.why));
       return {};
     case BatchTrial::End::kMisshapen:
       if (trial.AlwaysMisshapen()) {

@@ -2,9 +2,12 @@
 // and everybody would get answers that depend on strangers' requests.
 #include "profiling/model_trial.h"
 
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,12 +27,15 @@ using Graph = std::function<std::optional<Table>(const Table&)>;
 // Takes one row of floats for each row of the batch, and gives what `graph` gives.
 class GraphEngine final : public Engine {
  public:
-  explicit GraphEngine(Graph graph) : graph_(std::move(graph)) {}
+  // `second` gives a second output, with as many rows.
+  explicit GraphEngine(Graph graph, Graph second = nullptr)
+      : graph_(std::move(graph)), second_(std::move(second)) {}
 
   EngineTraits traits() const override { return {.name = "graph", .tries = true}; }
   Expected<ModelHandle> Load(ModelSpec& spec, const LaneSpec&) override {
     if (spec.max_batch < 0) spec.max_batch = 4;
     batches_ = spec.max_batch > 0;
+    integers_ = spec.inputs[0].type == DataType::kInt32;
     ++loaded;
     return ModelHandle{1};
   }
@@ -39,6 +45,8 @@ class GraphEngine final : public Engine {
     for (const RowInputs& row : job.rows) {
       auto& values = rows.emplace_back(row.inputs[0].bytes / sizeof(float));
       std::memcpy(values.data(), row.inputs[0].data, row.inputs[0].bytes);
+      if (!integers_) continue;
+      for (float& value : values) value = static_cast<float>(std::bit_cast<std::int32_t>(value));
     }
     const auto answer = graph_(rows);
     if (!answer) return done.Done(job.id, {.status = Internal("the graph refuses it")});
@@ -47,13 +55,18 @@ class GraphEngine final : public Engine {
           job.id, {.status = Internal("output 0 has " + std::to_string(answer->size()) + " rows"),
                    .misshapen = true});
     }
-    auto numbers = std::make_shared<std::vector<float>>();
-    for (const auto& row : *answer) numbers->insert(numbers->end(), row.begin(), row.end());
     auto output = std::make_shared<BatchOutput>();
-    output->tensors.push_back(
-        {{static_cast<std::int64_t>(answer->size()),
-          static_cast<std::int64_t>(answer->empty() ? 0 : answer->front().size())},
-         std::as_bytes(std::span(*numbers))});
+    auto numbers = std::make_shared<std::array<std::vector<float>, 2>>();
+    const auto add = [&](const Table& table) {
+      auto& values = (*numbers)[output->tensors.size()];
+      for (const auto& row : table) values.insert(values.end(), row.begin(), row.end());
+      output->tensors.push_back(
+          {{static_cast<std::int64_t>(table.size()),
+            static_cast<std::int64_t>(table.empty() ? 0 : table.front().size())},
+           std::as_bytes(std::span(values))});
+    };
+    add(*answer);
+    if (second_) add(*second_(rows));
     output->storage = numbers;
     done.Done(job.id, {.output = std::move(output)});
   }
@@ -62,7 +75,9 @@ class GraphEngine final : public Engine {
 
  private:
   const Graph graph_;
+  const Graph second_;
   bool batches_ = false;
+  bool integers_ = false;  // which the graph sees as numbers
 };
 
 ModelSpec GraphSpec(int max_batch, Shape dims = {-1, 8}) {
@@ -293,6 +308,154 @@ TEST(ModelTrial, AFewNumbersInOneRoundAreNoDependence) {
     return std::optional(out);
   });
   const auto tried = TryGraph(engine, GraphSpec(-1, {-1, 300}));
+  ASSERT_TRUE(tried);
+  EXPECT_EQ(tried->spec.max_batch, 4);
+}
+
+ModelSpec TwoOutputs(int max_batch) {
+  ModelSpec spec = GraphSpec(max_batch);
+  spec.outputs.push_back({"z", DataType::kFp32, {-1, -1}});
+  return spec;
+}
+
+// Of the logarithm or root of what is negative, no rows could differ.
+TEST(ModelTrial, WhatIsNoNumberProvesNothing) {
+  constexpr const char* kDepends = "answers depend on what else is in the batch";
+  // Of each row, less the mean of all: NaN as soon as one number is negative.
+  for (float (*const change)(float) :
+       {+[](float x) { return std::log(x); }, +[](float x) { return std::sqrt(x); },
+        +[](float x) { return std::acos(x); }}) {
+    ExpectNoBatch(
+        [change](const Table& rows) {
+          Table out = rows;
+          for (auto& row : out) {
+            for (float& value : row) value = change(value);
+          }
+          return Each([](float x, float mean) { return x - mean; })(out);
+        },
+        kDepends);
+    GraphEngine apart(Each([change](float x, float) { return change(x); }));
+    const auto tried = TryGraph(apart, GraphSpec(-1));
+    ASSERT_TRUE(tried);
+    EXPECT_EQ(tried->spec.max_batch, 4);
+  }
+}
+
+TEST(ModelTrial, ABatchOfWhichNothingIsShownIsNotAssumed) {
+  constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+  const Graph none = Each([=](float, float) { return kNone; });
+  const Graph same = Each([](float, float) { return 7.0f; });
+  const Graph fine = Each([](float x, float) { return 2 * x; });
+  for (const auto& [first, second, most] : {std::tuple(none, fine, 0), std::tuple(same, none, 0),
+                                            std::tuple(same, same, 0), std::tuple(fine, same, 4)}) {
+    GraphEngine engine(first, second);
+    const auto tried = TryGraph(engine, TwoOutputs(-1));
+    ASSERT_TRUE(tried);
+    EXPECT_EQ(tried->spec.max_batch, most);
+    EXPECT_EQ(Said(*tried).contains("could not be tried"), most == 0) << Said(*tried);
+    GraphEngine again(first, second);
+    const auto declared = TryGraph(again, TwoOutputs(8));
+    ASSERT_TRUE(declared);
+    EXPECT_EQ(declared->spec.max_batch, 8);
+    EXPECT_EQ(Said(*declared).contains("could not be tried"), most == 0) << Said(*declared);
+  }
+}
+
+// Beside the number of a mask, any other is small.
+TEST(ModelTrial, AMaskHidesNoDependence) {
+  for (const float mask : {-1e9f, std::numeric_limits<float>::lowest(), -65504.0f}) {
+    for (const std::size_t every : {2, 3}) {
+      const auto masked = [=](bool depends) {
+        return [=](const Table& rows) {
+          auto out = Each([=](float x, float mean) { return x - (depends ? mean / 10 : 0); })(rows);
+          for (auto& row : *out) {
+            for (std::size_t i = 0; i < row.size(); ++i) {
+              if (i % every != 1) row[i] = mask;
+            }
+          }
+          return out;
+        };
+      };
+      ExpectNoBatch(masked(true), "answers depend on what else is in the batch: up to");
+      GraphEngine apart(masked(false));
+      const auto tried = TryGraph(apart, GraphSpec(-1));
+      ASSERT_TRUE(tried);
+      EXPECT_EQ(tried->spec.max_batch, 4);
+    }
+  }
+}
+
+// Where large numbers cancel each other, what is left is noise.
+TEST(ModelTrial, RoundingOfNumbersNearZeroIsNoDependence) {
+  GraphEngine engine([](const Table& rows) {
+    Table out = rows;
+    for (auto& row : out) {
+      float most = 0;
+      for (const float value : row) most = std::max(most, std::abs(value));
+      for (std::size_t i = 0; i < row.size(); i += 2) {
+        row[i] = most * 1e-6f * static_cast<float>(rows.size());
+      }
+    }
+    return std::optional(out);
+  });
+  const auto tried = TryGraph(engine, GraphSpec(-1));
+  ASSERT_TRUE(tried);
+  EXPECT_EQ(tried->spec.max_batch, 4);
+}
+
+TEST(ModelTrial, AnOutputOfChanceDoesNotExcuseTheOthers) {
+  float next = 0;
+  const Graph chance =
+      Each([&next](float, float) { return next = std::fmod(next * 7 + 3, 101.0f); });
+  for (const float depends : {1.0f, 0.0f}) {
+    GraphEngine engine(chance, Each([depends](float x, float mean) { return x - depends * mean; }));
+    const auto tried = TryGraph(engine, TwoOutputs(-1));
+    ASSERT_TRUE(tried);
+    EXPECT_EQ(tried->spec.max_batch, depends > 0 ? 0 : 4) << Said(*tried);
+  }
+}
+
+Graph ScaledWhereAnyIsAbove(float most) {
+  return [most](const Table& rows) {
+    float largest = 0;
+    for (const auto& row : rows) {
+      for (const float value : row) largest = std::max(largest, value);
+    }
+    return Each([=](float x, float) { return x / (largest > most ? most : 1); })(rows);
+  };
+}
+
+// As a graph that takes pictures of 255 and of 1, or integers of 8 and of 16 bits.
+TEST(ModelTrial, WhatOnlyLargeNumbersShowIsTried) {
+  for (const DataType type : {DataType::kFp32, DataType::kInt32}) {
+    GraphEngine engine(ScaledWhereAnyIsAbove(128));
+    ModelSpec spec = GraphSpec(-1);
+    spec.inputs[0].type = type;
+    const auto tried = TryGraph(engine, spec);
+    ASSERT_TRUE(tried);
+    EXPECT_EQ(tried->spec.max_batch, 0);
+    EXPECT_THAT(Said(*tried), HasSubstr("answers depend on what else is in the batch: up to"));
+    GraphEngine again(ScaledWhereAnyIsAbove(128));
+    spec.max_batch = 8;
+    const auto declared = TryGraph(again, spec);
+    ASSERT_TRUE(declared);
+    EXPECT_THAT(Said(*declared), HasSubstr("answers depend on what else is in the batch: up to"));
+  }
+}
+
+// As an embedding of ten words.
+TEST(ModelTrial, LargeNumbersThatDoNotRunAreNoReproach) {
+  GraphEngine engine([](const Table& rows) {
+    for (const auto& row : rows) {
+      for (const float value : row) {
+        if (value > 9) return std::optional<Table>();
+      }
+    }
+    return std::optional(rows);
+  });
+  ModelSpec spec = GraphSpec(-1);
+  spec.inputs[0].type = DataType::kInt32;
+  const auto tried = TryGraph(engine, spec);
   ASSERT_TRUE(tried);
   EXPECT_EQ(tried->spec.max_batch, 4);
 }

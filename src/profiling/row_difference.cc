@@ -14,7 +14,8 @@ namespace {
 // On a processor the rows of real networks (models/) are equal to the bit, and those of a network
 // that is quantized as it runs differ by ten times as much as this at least.
 constexpr double kOfItself = 1e-3;
-constexpr double kOfLargest = 2e-4;
+constexpr double kOfSize = 2e-4;
+constexpr std::size_t kMostSized = 4096;  // elements of a row, to learn how large they are
 
 template <class T>
 T At(std::span<const std::byte> bytes, std::size_t i) {
@@ -23,33 +24,49 @@ T At(std::span<const std::byte> bytes, std::size_t i) {
   return value;
 }
 
-// `number` makes a double of a T.
-template <class T, class Number>
-RowDifference CompareNumbers(std::span<const std::byte> a, std::span<const std::byte> b,
-                             double of_itself, double of_largest, Number number) {
-  RowDifference difference{.elements = a.size() / sizeof(T)};
-  double largest = 0;
-  for (std::size_t i = 0; i < difference.elements; ++i) {
-    const double value = std::abs(number(At<T>(a, i)));
-    if (std::isfinite(value)) largest = std::max(largest, value);
-  }
-  for (std::size_t i = 0; i < difference.elements; ++i) {
-    const double x = number(At<T>(a, i));
-    const double y = number(At<T>(b, i));
-    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
-    const double apart = std::abs(x - y);
-    const bool number_at_all = std::isfinite(apart);
-    difference.largest = std::max(difference.largest,
-                                  number_at_all ? apart : std::numeric_limits<double>::infinity());
-    const double allowed = of_itself * std::max(std::abs(x), std::abs(y)) + of_largest * largest;
-    if (!number_at_all || apart > allowed) ++difference.beyond;
-  }
-  return difference;
+template <class T>
+double NumberAt(std::span<const std::byte> bytes, std::size_t i) {
+  return static_cast<double>(At<T>(bytes, i));
+}
+double HalfAt(std::span<const std::byte> bytes, std::size_t i) {
+  return FromHalf(At<std::uint16_t>(bytes, i));
+}
+double BrainHalfAt(std::span<const std::byte> bytes, std::size_t i) {
+  return FromBrainHalf(At<std::uint16_t>(bytes, i));
 }
 
-template <class T>
-RowDifference CompareExactly(std::span<const std::byte> a, std::span<const std::byte> b) {
-  return CompareNumbers<T>(a, b, 0, 0, [](T value) { return static_cast<double>(value); });
+struct Kind {
+  double (*at)(std::span<const std::byte>, std::size_t);
+  double rounding;  // times that of FP32; 0: there is none
+};
+
+Kind KindOf(DataType type) {
+  switch (type) {
+    case DataType::kFp32:
+      return {NumberAt<float>, 1};
+    case DataType::kFp64:
+      return {NumberAt<double>, 1};
+    case DataType::kFp16:
+      return {HalfAt, 10};
+    case DataType::kBf16:
+      return {BrainHalfAt, 30};
+    case DataType::kInt8:
+      return {NumberAt<std::int8_t>, 0};
+    case DataType::kInt16:
+      return {NumberAt<std::int16_t>, 0};
+    case DataType::kUint16:
+      return {NumberAt<std::uint16_t>, 0};
+    case DataType::kInt32:
+      return {NumberAt<std::int32_t>, 0};
+    case DataType::kUint32:
+      return {NumberAt<std::uint32_t>, 0};
+    case DataType::kInt64:
+      return {NumberAt<std::int64_t>, 0};
+    case DataType::kUint64:
+      return {NumberAt<std::uint64_t>, 0};
+    default:
+      return {NumberAt<std::uint8_t>, 0};
+  }
 }
 
 RowDifference CompareStrings(std::span<const std::byte> a, std::span<const std::byte> b) {
@@ -59,42 +76,77 @@ RowDifference CompareStrings(std::span<const std::byte> a, std::span<const std::
           .beyond = same ? std::size_t{0} : 1};
 }
 
+// See RowNumbers::size. `values` are not negative.
+double SizeOf(std::vector<double>& values) {
+  std::ranges::sort(values);
+  std::vector<double> distinct;
+  double once = 0;
+  for (std::size_t i = 0; i < values.size();) {
+    std::size_t next = i + 1;
+    while (next < values.size() && values[next] == values[i]) ++next;
+    if (values[i] > 0) distinct.push_back(values[i]);
+    if (next == i + 1) once = values[i];
+    i = next;
+  }
+  if (distinct.empty()) return 0;
+  const double median = distinct[(distinct.size() - 1) / 2];
+  return once > 0 ? std::min(once, std::max(1.0, 100 * median)) : median;
+}
+
 }  // namespace
 
+RowNumbers NumbersOf(DataType type, const std::vector<std::span<const std::byte>>& rows) {
+  RowNumbers numbers;
+  const auto unlike = [&](const auto& row) { return row.size() != rows[0].size(); };
+  if (type == DataType::kBytes || std::ranges::any_of(rows, unlike)) {
+    numbers.varies = std::ranges::any_of(
+        rows, [&](const auto& row) { return !std::ranges::equal(row, rows[0]); });
+  }
+  if (type == DataType::kBytes) return numbers;
+  const Kind kind = KindOf(type);
+  std::vector<double> values;
+  bool finite = false;
+  bool any = false;
+  for (const auto& row : rows) {
+    const std::size_t count = row.size() / ElementSize(type);
+    const std::size_t step = count / kMostSized + 1;
+    for (std::size_t i = 0; i < count; ++i) {
+      const double value = kind.at(row, i);
+      any = true;
+      if (!std::isfinite(value)) continue;
+      finite = true;
+      if (i % step == 0) values.push_back(std::abs(value));
+      if (numbers.varies || row.size() != rows[0].size()) continue;
+      const double first = kind.at(rows[0], i);
+      numbers.varies = std::isfinite(first) && first != value;
+    }
+  }
+  numbers.no_number = any && !finite;
+  numbers.size = SizeOf(values);
+  return numbers;
+}
+
 RowDifference Compare(DataType type, std::span<const std::byte> alone,
-                      std::span<const std::byte> together, double slack) {
+                      std::span<const std::byte> together, double size, double slack) {
   if (type == DataType::kBytes || alone.size() != together.size()) {
     return CompareStrings(alone, together);
   }
-  const double self = slack * kOfItself;
-  const double most = slack * kOfLargest;
-  const auto as_it_is = [](double value) { return value; };
-  switch (type) {
-    case DataType::kFp32:
-      return CompareNumbers<float>(alone, together, self, most, as_it_is);
-    case DataType::kFp64:
-      return CompareNumbers<double>(alone, together, self, most, as_it_is);
-    case DataType::kFp16:
-      return CompareNumbers<std::uint16_t>(alone, together, 10 * self, 10 * most, FromHalf);
-    case DataType::kBf16:
-      return CompareNumbers<std::uint16_t>(alone, together, 30 * self, 30 * most, FromBrainHalf);
-    case DataType::kInt8:
-      return CompareExactly<std::int8_t>(alone, together);
-    case DataType::kInt16:
-      return CompareExactly<std::int16_t>(alone, together);
-    case DataType::kUint16:
-      return CompareExactly<std::uint16_t>(alone, together);
-    case DataType::kInt32:
-      return CompareExactly<std::int32_t>(alone, together);
-    case DataType::kUint32:
-      return CompareExactly<std::uint32_t>(alone, together);
-    case DataType::kInt64:
-      return CompareExactly<std::int64_t>(alone, together);
-    case DataType::kUint64:
-      return CompareExactly<std::uint64_t>(alone, together);
-    default:
-      return CompareExactly<std::uint8_t>(alone, together);
+  const Kind kind = KindOf(type);
+  const double of_itself = slack * kind.rounding * kOfItself;
+  const double of_size = slack * kind.rounding * kOfSize * size;
+  RowDifference difference{.elements = alone.size() / ElementSize(type)};
+  for (std::size_t i = 0; i < difference.elements; ++i) {
+    const double x = kind.at(alone, i);
+    const double y = kind.at(together, i);
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    const double apart = std::abs(x - y);
+    const bool number_at_all = std::isfinite(apart);
+    difference.largest = std::max(difference.largest,
+                                  number_at_all ? apart : std::numeric_limits<double>::infinity());
+    const double allowed = of_itself * std::max(std::abs(x), std::abs(y)) + of_size;
+    if (!number_at_all || apart > allowed) ++difference.beyond;
   }
+  return difference;
 }
 
 }  // namespace tactus

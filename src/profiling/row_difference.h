@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "core/tensor.h"
 
@@ -18,10 +19,21 @@ struct RowDifference {
   bool few() const { return beyond > 0 && beyond * 100 <= elements; }
 };
 
+// What an output gave for several unlike rows, each alone.
+struct RowNumbers {
+  // How large its numbers are: the largest, a mask's left out. Masks (-1e9, the lowest number) are
+  // so large that any error would be small beside them. They occur again and again, so values that
+  // occur once count; and what is above 1 and a hundred times the median counts as that much.
+  double size = 0;
+  bool varies = false;     // a finite element is another in another row
+  bool no_number = false;  // there are elements, and none is finite
+};
+RowNumbers NumbersOf(DataType type, const std::vector<std::span<const std::byte>>& rows);
+
 // The elements of one row of an output. Kernels add up in another order for another number of rows,
 // so numbers of floating-point types may differ by `slack` times 0.1 % of themselves and 0.02 % of
-// the row's largest (FP16: ten times, BF16: thirty times as much). All others must be equal.
+// `size` (FP16: ten times, BF16: thirty times as much). All others must be equal.
 RowDifference Compare(DataType type, std::span<const std::byte> alone,
-                      std::span<const std::byte> together, double slack);
+                      std::span<const std::byte> together, double size, double slack);
 
 }  // namespace tactus

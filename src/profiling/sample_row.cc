@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -111,8 +112,13 @@ void Fill(std::vector<std::byte>& bytes, Draw draw) {
   }
 }
 
-void FillWithNoise(DataType type, double scale, std::vector<std::byte>& bytes, Rng& rng) {
-  const auto noise = [&] { return scale * rng.Normal(); };
+void FillWithNoise(DataType type, const SampleDraw& draw, std::vector<std::byte>& bytes, Rng& rng) {
+  const auto noise = [&] {
+    // (0, 1]: at 0, a logarithm is infinite.
+    if (draw.noise == SampleDraw::Noise::kFraction) return draw.scale * (1 - rng.Uniform());
+    const double value = draw.scale * rng.Normal();
+    return draw.noise == SampleDraw::Noise::kPositive ? std::abs(value) : value;
+  };
   if (type == DataType::kFp32) Fill<float>(bytes, noise);
   if (type == DataType::kFp64) Fill<double>(bytes, noise);
   if (type == DataType::kFp16) Fill<std::uint16_t>(bytes, [&] { return HalfOf(noise()); });
@@ -127,8 +133,9 @@ void FillWithIntegers(DataType type, int most, std::vector<std::byte>& bytes, Rn
     case DataType::kBool:
       return Fill<std::uint8_t>(bytes, up_to(1));
     case DataType::kUint8:
+      return Fill<std::uint8_t>(bytes, up_to(std::min(most, 255)));
     case DataType::kInt8:
-      return Fill<std::uint8_t>(bytes, up_to(most));
+      return Fill<std::uint8_t>(bytes, up_to(std::min(most, 127)));
     case DataType::kUint16:
     case DataType::kInt16:
       return Fill<std::uint16_t>(bytes, up_to(most));
@@ -212,7 +219,7 @@ Expected<SampleRow> SampleRow::Draw(const ModelSpec& spec, const SampleDraw& dra
     const bool noise =
         draw.integers > 0 || sample == nullptr || sample->data == StatedSample::Data::kNoise;
     Rng rng = Rng::Stream(draw.seed, "sample/" + input.name);
-    if (noise) FillWithNoise(input.type, draw.scale, bytes, rng);
+    if (noise) FillWithNoise(input.type, draw, bytes, rng);
     if (draw.integers > 0) FillWithIntegers(input.type, draw.integers, bytes, rng);
     if (draw.integers > 0 && input.type == DataType::kBytes) {
       FillWithNumbers(draw.integers, bytes, rng);

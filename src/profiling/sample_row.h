@@ -12,11 +12,18 @@ namespace tactus {
 
 // How the values of a row are drawn.
 struct SampleDraw {
+  enum class Noise {
+    kNormal,
+    kPositive,  // the absolute value of such noise
+    kFraction,  // between 0 and 1
+  };
   std::uint64_t seed = 1;
   double scale = 1;  // of the noise
-  // Above 0: rows are to be unlike each other. Integers lie in [0, integers], strings are such
-  // numbers, and what the folder states has its shape alone from there. 0: zeros, empty strings.
+  // Above 0: rows are to be unlike each other. Integers lie in [0, integers], or as far as their
+  // type goes, strings are such numbers, and what the folder states has its shape alone from there.
+  // 0: zeros, empty strings.
   int integers = 0;
+  Noise noise = Noise::kNormal;
 };
 
 // Whether the model's folder states the shape of a row of this input.

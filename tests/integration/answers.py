@@ -252,7 +252,7 @@ class Matrix:
         for model in index:
             name = model["name"]
             warning = re.search(rf"model '{name}': max_batch_size is 4, and ((answers depend on "
-                                r"what else is in the batch(: up to [0-9]|, in shape too)|not all "
+                                r"what else is in the batch(: up to [0-9]|, also in)|not all "
                                 r"batches run: )[^\n]*)", log)
             refused = model["state"] == "UNAVAILABLE" and "max_batch_size" in model["reason"]
             said[name] = (f"refused: {model['reason']}" if refused else
