@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/error_line.h"
@@ -231,6 +232,10 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const std::bad_alloc&) {
     tactus::PrintError("there is not enough memory for this");
+    return 1;
+  } catch (const std::system_error& error) {
+    if (error.code() != std::errc::resource_unavailable_try_again) throw;
+    tactus::PrintError("there is not enough memory for another thread, or their number is limited");
     return 1;
   }
   return context.exit_code;
