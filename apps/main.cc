@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -200,6 +201,10 @@ int Parse(CLI::App& app, const std::vector<std::string>& words) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const std::bad_alloc&) {
     tactus::PrintError("there is not enough memory for this");
+    return 1;
+  } catch (const std::system_error& error) {
+    if (error.code() != std::errc::resource_unavailable_try_again) throw;
+    tactus::PrintError("there is not enough memory for another thread, or their number is limited");
     return 1;
   }
 }

@@ -1,12 +1,14 @@
 #include "output_file.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -77,6 +79,13 @@ std::string WhyNotWritable(const std::string& text) {
   std::error_code unreadable;  // such a path fails the test of access below
   if (fs::is_directory(path, unreadable)) {
     return fmt::format("{}: is a folder; name a file in it", text);
+  }
+  // To open a pipe that nobody reads would wait for ever. One that is read stays open to the end of
+  // the process: its reader would take a close for the end of what is written.
+  if (fs::is_fifo(path, unreadable) && open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC) < 0 &&
+      errno == ENXIO) {
+    return fmt::format("{}: is a pipe that nobody reads; name a file, or begin its reader first",
+                       text);
   }
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   const fs::path& touched = fs::exists(path, unreadable) ? path : folder;

@@ -51,6 +51,7 @@ Dispatcher::Dispatcher(DispatcherOptions options, std::vector<LaneSpec> lanes, P
     lane.slots = spec.slots;
     lane.serves = spec.serves;
     allowed_.push_back(spec.serves);
+    lacking_.emplace_back();
     lane.batches = FixedVector<RunningBatch>(spec.slots);
     slots_.emplace_back(spec.slots);
   }
@@ -67,6 +68,9 @@ void Dispatcher::Configure(std::shared_ptr<const ServedModels> served_models) {
   if (followed_) TakeProfile();
   FindQuickest();
   DropUnloaded();
+  for (std::vector<ModelId>& lacking : lacking_) {
+    std::erase_if(lacking, [&](ModelId m) { return !served_models_->models[m.value()].loaded; });
+  }
   PlaceModels();
   // What is unmeetable may have changed with the profile: look again at the next step.
   if (options_.expiry != Expiry::kNever && waiting_ > 0) next_expiry_ = TimePoint{};
@@ -82,16 +86,21 @@ void Dispatcher::Adopt(std::shared_ptr<const Plan> plan) {
 
 bool Dispatcher::PlaceModels() {
   bool changed = false;
+  const std::size_t models = served_models_->models.size();
   for (Lane& lane : lanes_) {
     const std::size_t i = lane.id.value();
     ModelSet serves = allowed_[i];
+    const auto insert = [&](ModelId m) {
+      const bool lacks = std::ranges::find(lacking_[i], m) != lacking_[i].end();
+      if (m.value() < models && allowed_[i].contains(m) && !lacks) serves.Insert(m);
+    };
     if (plan_ != nullptr) {
-      serves = ModelSet::None(served_models_->models.size());
+      serves = ModelSet::None(models);
       const std::size_t planned = i < plan_->lanes.size() ? plan_->lanes[i].entries.size() : 0;
-      for (std::size_t e = 0; e < planned; ++e) {
-        const ModelId m = plan_->lanes[i].entries[e].model;
-        if (m.value() < served_models_->models.size() && allowed_[i].contains(m)) serves.Insert(m);
-      }
+      for (std::size_t e = 0; e < planned; ++e) insert(plan_->lanes[i].entries[e].model);
+    } else if (!lacking_[i].empty()) {
+      serves = ModelSet::None(models);
+      for (ModelId::rep m = 0; m < models; ++m) insert(ModelId{m});
     }
     if (serves == lane.serves) continue;
     lane.serves = std::move(serves);
@@ -291,6 +300,14 @@ void Dispatcher::SetLaneOpen(LaneId lane, bool open) {
   Write({.kind = Kind::kLane, .detail = open, .lane = lane.value()});
   lanes_[lane.value()].open = open;
   policy_.OnLaneChange(lanes_[lane.value()]);
+}
+
+void Dispatcher::SetLaneHolds(LaneId lane, ModelId model, bool holds) {
+  Write({.kind = Kind::kHolding, .detail = holds, .model = model.value(), .lane = lane.value()});
+  std::vector<ModelId>& lacking = lacking_[lane.value()];
+  std::erase(lacking, model);
+  if (!holds) lacking.push_back(model);
+  if (PlaceModels()) policy_.Prepare(view());
 }
 
 void Dispatcher::SetLaneShare(LaneId id, LaneClass lane_class, double fraction) {

@@ -70,6 +70,9 @@ class Dispatcher {
   void Cancel(ModelId model, RequestId request);
   // A closed lane takes no new batch; those that run there still finish.
   void SetLaneOpen(LaneId lane, bool open);
+  // Whether the lane holds the model. It does until it is told otherwise, and takes no batch of a
+  // model that it does not hold. What it was told ends when the model is no longer loaded.
+  void SetLaneHolds(LaneId lane, ModelId model, bool holds);
   // Makes another lane of a closed one on which nothing runs, on the same device.
   void SetLaneShare(LaneId lane, LaneClass lane_class, double fraction);
 
@@ -140,8 +143,9 @@ class Dispatcher {
   std::shared_ptr<const Plan> plan_;
   std::vector<RequestQueue> queues_;
   std::vector<Lane> lanes_;
-  std::vector<std::vector<Slot>> slots_;  // by LaneId
-  std::vector<ModelSet> allowed_;         // by LaneId: of its spec
+  std::vector<std::vector<Slot>> slots_;       // by LaneId
+  std::vector<ModelSet> allowed_;              // by LaneId: of its spec
+  std::vector<std::vector<ModelId>> lacking_;  // by LaneId: what it does not hold
   // By ModelId: over the lanes that may run it, whatever the plan, for the next one may have it
   // there; Duration::max() where none may.
   std::vector<Duration> quickest_;

@@ -23,9 +23,10 @@ struct JournalRecord {
     kWait,
     kRatio,    // policies are told longer or shorter batches from here on
     kReserve,  // or to leave so many ns (id) for stalls
+    kHolding,  // an event: the lane has the model, or has lost it
   };
   Kind kind = Kind::kStep;
-  std::uint8_t detail = 0;  // BatchStatus, DropReason, or a lane's open flag
+  std::uint8_t detail = 0;  // BatchStatus, DropReason, whether a lane is open or has a model
   std::uint16_t exit = 0;
   std::uint32_t model = 0;
   std::uint32_t lane = 0;   // or, of a ratio, a lane class

@@ -61,7 +61,7 @@ bool Sound(const JournalRecord& record) {
     const std::int64_t ns = at.time_since_epoch().count();
     if (ns < -kMost || ns > kMost) return false;
   }
-  return record.kind <= JournalRecord::Kind::kReserve;
+  return record.kind <= JournalRecord::Kind::kHolding;
 }
 
 class Parser {

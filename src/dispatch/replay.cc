@@ -11,7 +11,7 @@ namespace {
 
 using Kind = JournalRecord::Kind;
 
-bool IsEvent(Kind kind) { return kind <= Kind::kStep; }
+bool IsEvent(Kind kind) { return kind <= Kind::kStep || kind == Kind::kHolding; }
 
 // No clock of a server or a simulation gets so far, and sums of such instants and latencies stay
 // within 64 bits.
@@ -110,6 +110,9 @@ class Stage final : public Outbox, public Journal {
       }
       case Kind::kLane:
         return record.lane < lanes ? nullptr : "no such lane";
+      case Kind::kHolding:
+        if (record.lane >= lanes) return "no such lane";
+        return record.model < dispatcher_.view().models.size() ? nullptr : "no such model";
       case Kind::kStep:
         return record.at >= now_ ? nullptr : "time runs backwards";
       default:
@@ -136,6 +139,9 @@ class Stage final : public Outbox, public Journal {
         return dispatcher_.Cancel(ModelId{record.model}, RequestId{record.id});
       case Kind::kLane:
         return dispatcher_.SetLaneOpen(LaneId{record.lane}, record.detail != 0);
+      case Kind::kHolding:
+        return dispatcher_.SetLaneHolds(LaneId{record.lane}, ModelId{record.model},
+                                        record.detail != 0);
       case Kind::kStep:
         now_ = record.at;
         dispatcher_.Step(record.at);
@@ -202,6 +208,8 @@ std::string ToText(const JournalRecord& r) {
                          r.model, r.lane, r.count / 1000.0);
     case Kind::kReserve:
       return fmt::format("leave {:.6f} ms for stalls", static_cast<double>(r.id) * 1e-6);
+    case Kind::kHolding:
+      return fmt::format("lane {} {} model {}", r.lane, r.detail != 0 ? "has" : "lacks", r.model);
   }
   return "no record";
 }

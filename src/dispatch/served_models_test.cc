@@ -68,6 +68,40 @@ TEST_F(DispatcherTest, KeepsQueuesAndBatchesThroughANewServedModels) {
                                             "reject 7 of m0: queue full\n"));
 }
 
+TEST_F(DispatcherTest, ALaneServesWhatItHolds) {
+  Open({}, {LaneSpec{}, LaneSpec{}});
+  const auto serves = [&](int lane, ModelId m) {
+    return dispatcher_->view().lanes[lane].serves.contains(m);
+  };
+  dispatcher_->SetLaneHolds(kLane, kA, false);
+  EXPECT_THAT(script_.heard, ::testing::ElementsAre("prepare"));
+  EXPECT_FALSE(serves(0, kA));
+  EXPECT_TRUE(serves(0, kB));
+  EXPECT_TRUE(serves(1, kA));
+  dispatcher_->Configure(TwoModels());
+  EXPECT_FALSE(serves(0, kA)) << "a new set of models does not bring it back";
+  dispatcher_->SetLaneHolds(kLane, kB, false);
+  EXPECT_FALSE(serves(0, kB));
+  dispatcher_->SetLaneHolds(kLane, kA, true);
+  EXPECT_TRUE(serves(0, kA));
+  EXPECT_FALSE(serves(0, kB));
+  dispatcher_->Adopt(std::make_shared<const Plan>(
+      Plan{.lanes = {{.entries = {{.model = kA}, {.model = kB}}}, {.entries = {{.model = kB}}}}}));
+  EXPECT_TRUE(serves(0, kA));
+  EXPECT_FALSE(serves(0, kB)) << "whatever the plan";
+  EXPECT_TRUE(serves(1, kB));
+}
+
+TEST_F(DispatcherTest, TheSuccessorOfAModelThatALaneLackedIsThere) {
+  Open({});
+  dispatcher_->SetLaneHolds(kLane, kA, false);
+  auto without = TwoModels();
+  without->models[0].loaded = false;
+  dispatcher_->Configure(without);
+  dispatcher_->Configure(TwoModels());
+  EXPECT_TRUE(dispatcher_->view().lanes[0].serves.contains(kA));
+}
+
 // A quicker model: what was unmeetable under the old profile is not under the new one, and vice
 // versa.
 TEST_F(DispatcherTest, JudgesHopeByTheNewProfile) {

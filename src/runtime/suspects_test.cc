@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -204,6 +205,72 @@ TEST(IsolatedLanes, AModelThatALaneCameBackWithoutIsNotReadyAndIsTriedUntilItIsT
   EXPECT_TRUE(h.replies.Await(h.Send("m", {1, 2}, {1, 2})).status);
   h.runtime->Stop(Duration{});
   EXPECT_EQ(h.engine.loaded(), 0u);
+}
+
+// Without this the lane that lacks the model would fail its calls at once, be free first, and so
+// take them all, while the other lane idles.
+TEST(IsolatedLanes, ALaneThatLostAModelLeavesItsCallsToTheOneThatHasIt) {
+  testing::KeptJournal journal("fifo:batch=8", {LaneSpec{}, LaneSpec{}});
+  testing::HarnessOptions options = LanesThatComeBack(2);
+  options.journal = journal.writer();
+  std::atomic<bool> back{false};
+  std::atomic<bool> has_it{false};
+  options.log = [&](const std::string& line) {
+    if (line == "lane 0 is back") back = true;
+    if (line == "model 'm' is on lane 0 again") has_it = true;
+  };
+  {
+    Harness h(std::move(options));
+    h.engine.isolated = true;
+    h.runtime->Start();
+    ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+    h.engine.broken = true;
+    h.runtime->LaneDied(LaneId{0}, Error{ErrorCode::kUnavailable, "signal 9 (SIGKILL)"});
+    while (!back) std::this_thread::yield();
+    h.engine.batches.Close();  // the lane that has it is busy, the other one is not
+    for (int i = 0; i < 40; ++i) h.Send("m", {1.0f * i, 2}, {1, 2});
+    EXPECT_TRUE(h.runtime->ModelReady("m", -1));
+    EXPECT_TRUE(h.runtime->Ready());
+    h.engine.batches.Open();
+    for (std::size_t i = 0; i < 40; ++i) {
+      const InferReply& reply = h.replies.Await(i);
+      ASSERT_TRUE(reply.status) << reply.status.error().message;
+      EXPECT_THAT(Floats(reply.outputs[0]), ElementsAre(1.0f * i, 2));
+      EXPECT_EQ(h.replies.times(i), 1u);
+    }
+    h.engine.broken = false;
+    while (!has_it) std::this_thread::yield();
+    h.engine.batches.Close();
+    for (int i = 0; i < 40; ++i) h.Send("m", {1, 2}, {1, 2});
+    h.engine.batches.AwaitWaiting(2);  // both lanes run it again
+    h.engine.batches.Open();
+    h.replies.AwaitAll();
+    h.runtime->Stop(Duration{});
+    EXPECT_EQ(h.engine.loaded(), 0u);
+  }
+  journal.Replayed();
+}
+
+TEST(IsolatedLanes, WhatWaitsForAModelThatNoLaneHasIsRefusedWithTheReason) {
+  testing::HarnessOptions options = LanesThatComeBack(1);
+  options.runtime.revive_after = Seconds(3600);
+  Harness h(std::move(options));
+  h.engine.isolated = true;
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  h.engine.broken_models.insert("m");
+  h.runtime->LaneDied(LaneId{0}, Error{ErrorCode::kUnavailable, "signal 9 (SIGKILL)"});
+  const std::size_t waits = h.Send("m", {1, 2}, {1, 2});
+  ASSERT_TRUE(h.runtime->ReviveLane(LaneId{0}));
+  const std::size_t comes = h.Send("m", {1, 2}, {1, 2});
+  for (const std::size_t call : {waits, comes}) {
+    const InferReply& reply = h.replies.Await(call);
+    ASSERT_FALSE(reply.status);
+    EXPECT_EQ(reply.status.error().code, ErrorCode::kUnavailable);
+    EXPECT_THAT(reply.status.error().message, HasSubstr("no lane has model 'm' again yet"));
+    EXPECT_EQ(h.replies.times(call), 1u);
+  }
+  EXPECT_THAT(h.engine.seen(), ::testing::IsEmpty());
 }
 
 // Nobody has to lose a batch to find out.

@@ -1,7 +1,10 @@
 #include "serving/service_stack.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
 #include <spdlog/logger.h>
 
 #include "cluster/steps/grpc_peer.h"
@@ -29,6 +32,12 @@ ServiceStack::ServiceStack(const ServeOptions& options, Parts parts)
 }
 
 Status ServiceStack::Open() {
+  std::error_code ignored;
+  if (std::filesystem::exists(o_.routes, ignored) &&
+      !std::filesystem::is_regular_file(o_.routes, ignored)) {
+    return InvalidArgument(fmt::format(
+        "--routes {}: is no regular file; name the one that `tactus agent` writes", o_.routes));
+  }
   auto peers = PeerPort::Start(o_, tls_, Models(), *service_,
                                [log = log_](const std::string& line) { log->warn(line); });
   if (!peers) return std::unexpected(std::move(peers.error()));

@@ -136,6 +136,54 @@ class IsolateTest(unittest.TestCase):
             self.assertEqual(server.terminate(), 0, server.errors())
             self.await_none(server.process.pid)
 
+    def lane_batches(self, server, lane):
+        return server.metric("tactus_lane_batches_total", lane=str(lane))
+
+    def await_line(self, server, line):
+        end = time.monotonic() + serving.WAIT_S
+        while line not in server.errors():
+            self.assertLess(time.monotonic(), end, server.errors())
+            time.sleep(0.01)
+
+    def test_a_lane_that_lacks_a_model_leaves_its_calls_to_the_other(self):
+        with contextlib.closing(Isolated("--lanes", "2")) as server, \
+                concurrent.futures.ThreadPoolExecutor(8) as pool:
+            graph = server.repository / "pick" / "1" / "model.onnx"
+            aside = graph.with_name("aside")
+            graph.rename(aside)
+            os.kill(server.processes()[0], signal.SIGKILL)
+            self.await_line(server, "the lane goes on without it")
+            lane = 0 if "lane 0 died" in server.errors() else 1
+            self.await_line(server, f"lane {lane} is back")
+            for each in [pool.submit(call, server, "pick", 2) for _ in range(160)]:
+                status, answer = each.result()
+                self.assertEqual(status, 200, answer)
+                self.assertEqual(answer["outputs"][0]["data"], [30.0])
+            # What one lane has is served, and ready.
+            self.assertEqual(server.get("/v2/health/ready")[0], 200)
+            self.assertEqual(server.get("/v2/models/pick/ready")[0], 200)
+            aside.rename(graph)
+            self.await_line(server, f"model 'pick' is on lane {lane} again")
+            before = [self.lane_batches(server, each) for each in range(2)]
+            end = time.monotonic() + serving.WAIT_S
+            while any(self.lane_batches(server, each) == before[each] for each in range(2)):
+                self.assertLess(time.monotonic(), end, "a lane runs nothing")
+                for each in [pool.submit(call, server, "pick", 2) for _ in range(16)]:
+                    self.assertEqual(each.result()[0], 200)
+            self.assertEqual(server.terminate(), 0, server.errors())
+
+    def test_a_model_that_no_lane_has_is_refused_with_the_reason(self):
+        with contextlib.closing(Isolated()) as server:
+            shutil.rmtree(server.repository / "pick" / "1")
+            os.kill(server.processes()[0], signal.SIGKILL)
+            self.await_line(server, "lane 0 is back")
+            status, answer = call(server, "pick", 2)
+            self.assertEqual(status, 503, answer)
+            self.assertIn("no lane has model 'pick' again yet", answer["error"])
+            self.assertEqual(server.get("/v2/models/pick/ready")[0], 503)
+            self.assertEqual(call(server, "steps", 2)[0], 200)
+            self.assertEqual(server.terminate(), 0, server.errors())
+
     def test_processes_end_with_a_server_that_is_killed(self):
         with contextlib.closing(Isolated()) as server:
             self.assertEqual(len(server.processes()), 1)

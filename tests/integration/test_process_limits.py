@@ -19,6 +19,8 @@ from serving import START_S, TACTUS, WAIT_S, Server, add_model, identity_config,
 GOOD = json.dumps({"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1, 4],
                                "data": [0, 1, 2, 3]}]}).encode()
 MB = 1 << 20
+# Glibc reserves 64 MB of addresses for the heap of each further thread, and those count here.
+FEW_HEAPS = ("env", "MALLOC_ARENA_MAX=1")
 
 
 def open_many(address, count):
@@ -82,6 +84,21 @@ class TooFewDescriptorsTest(unittest.TestCase):
                 self.assertIn(f"may open {limit} files, and needs 288", done.stderr)
 
 
+class TooFewThreadsTest(unittest.TestCase):
+    def test_a_server_that_can_make_no_thread_does_not_start(self):
+        # Each thread's stack takes 1 GB of addresses, so another thread fails under each limit.
+        for limit_gb in range(2, 10):
+            with self.subTest(limit_gb), tempfile.TemporaryDirectory() as folder:
+                done = subprocess.run(
+                    ["prlimit", f"--stack={1 << 30}:{1 << 30}", f"--as={limit_gb << 30}",
+                     *FEW_HEAPS, TACTUS, "serve", "--models", folder, "--http-port", "0",
+                     "--grpc-port", "0", "--metrics-port", "0"],
+                    capture_output=True, text=True, timeout=START_S, check=False)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn("not enough memory for another thread", done.stderr)
+                self.assertNotIn("terminate", done.stderr)
+
+
 class LargestFileTest(unittest.TestCase):
     """A file that may not grow costs what is written there, not the server."""
 
@@ -98,10 +115,6 @@ class LargestFileTest(unittest.TestCase):
                 self.assertEqual(server.metric("tactus_journal_whole"), 0)
                 self.assertEqual(server.post("/v2/models/echo/infer", GOOD)[0], 200)
                 self.assertEqual(server.terminate(), 0)
-
-
-# Glibc reserves 64 MB of addresses for the heap of each further thread, and those count here.
-FEW_HEAPS = ("env", "MALLOC_ARENA_MAX=1")
 
 
 class LittleMemoryTest(unittest.TestCase):

@@ -342,6 +342,14 @@ class StartTest(unittest.TestCase):
                     code, said = self.start(option, str(pipe))
                     self.assertEqual(code, 2)
                     self.assertIn("is no regular file but a pipe", said)
+            for option, why in (("--journal", "is a pipe that nobody reads"),
+                                ("--trace-file", "is a pipe that nobody reads"),
+                                ("--routes", "is no regular file"),
+                                ("--onnxruntime", "is no regular file")):
+                with self.subTest(option):
+                    code, said = self.start(option, str(pipe))
+                    self.assertEqual(code, 2)
+                    self.assertIn(f"{pipe}: {why}", said)
 
     def test_half_a_pair_is_refused(self):
         with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:

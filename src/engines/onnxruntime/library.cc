@@ -121,6 +121,10 @@ Expected<std::string> OpenOnnxRuntime(const fs::path& library) {
   for (const fs::path& path : LibraryCandidates(library)) {
     std::error_code ignored;
     if (path.has_parent_path() && !fs::exists(path, ignored)) continue;
+    if (path.has_parent_path() && !fs::is_regular_file(path, ignored)) {
+      unfit += fmt::format("; {}: is no regular file", path.string());  // to open a pipe would wait
+      continue;
+    }
     Expected<std::string> version = Open(path);
     if (version) return *(opened = *version);
     const std::string& why = version.error().message;

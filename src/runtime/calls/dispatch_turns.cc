@@ -236,7 +236,10 @@ void DispatchTurns::TakeControl() {
       configured_ = true;
     }
     if (control.plan != nullptr) dispatcher_.Adopt(std::move(control.plan));
-    if (control.change) control.change(dispatcher_);
+    if (control.change) {
+      control.change(dispatcher_);
+      RefuseWaiting();  // no lane may have a model any more
+    }
     if (!control.abandon_running) continue;
     for (auto& worker : workers_) {
       if (worker->order().busy) AbandonOrder(worker->order());
@@ -278,8 +281,8 @@ void DispatchTurns::Admit(PendingCall& pending, TimePoint now) {
   if (waiting + rows > options_.dispatcher.queue_capacity) {
     return RefuseWhole(pending, DropReason::kQueueFull, now);
   }
-  if (lanes_stuck_.load(std::memory_order_relaxed) > 0 && OnlyStuck(model)) {
-    return RefuseWhole(pending, DropReason::kShed, now, StuckErrorOf(pending.model->spec));
+  if (auto why = NoLaneFor(*pending.model)) {
+    return RefuseWhole(pending, DropReason::kShed, now, std::move(why));
   }
   next_request_ += rows;
   Request request;

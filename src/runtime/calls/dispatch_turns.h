@@ -143,6 +143,8 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener, privat
   void CloseStuck(LaneId lane);
   void EndStuck(LaunchOrder& order);
   void RefuseWaiting();
+  // Why no lane can run it for now; null: one can.
+  std::shared_ptr<const Error> NoLaneFor(const ServedModel& model) const;
   bool OnlyStuck(ModelId model) const;
   void BlameSuspects(const LaunchOrder& order);
   static void EndFailed(const LaunchOrder& order, CallRow& row);

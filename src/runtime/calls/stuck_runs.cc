@@ -1,4 +1,5 @@
-// Lanes that are held by runs without end: what the turns of a dispatcher do about them.
+// Lanes that are held by runs without end, and models that no lane has: what the turns of a
+// dispatcher do about them.
 #include "runtime/calls/stuck_runs.h"
 
 #include <algorithm>
@@ -14,6 +15,14 @@ std::shared_ptr<const Error> StuckErrorOf(const ModelSpec& model) {
       Error{ErrorCode::kUnavailable,
             fmt::format("every lane that could serve model '{}' is held by a run that takes far "
                         "longer than its profile",
+                        model.name)});
+}
+
+std::shared_ptr<const Error> LeftOutErrorOf(const ModelSpec& model) {
+  return std::make_shared<const Error>(
+      Error{ErrorCode::kUnavailable,
+            fmt::format("the engine's process ended, and no lane has model '{}' again yet; it is "
+                        "tried again, and the server's log says why it cannot be had",
                         model.name)});
 }
 
@@ -71,12 +80,19 @@ void DispatchTurns::RefuseWaiting() {
   const auto queues = dispatcher_.view().queues;
   for (std::size_t i = 0; i < queues.size(); ++i) {
     const ModelId model{static_cast<ModelId::rep>(i)};
-    if (queues[i].empty() || !OnlyStuck(model)) continue;
-    refusal_ = StuckErrorOf(served_[i]->spec);
+    if (queues[i].empty()) continue;
+    refusal_ = NoLaneFor(*served_[i]);
+    if (refusal_ == nullptr) continue;
     refused_as_ = Outcome::kShed;
     while (!queues[i].empty()) dispatcher_.Cancel(model, queues[i].front().id);
     refusal_ = nullptr;
   }
+}
+
+std::shared_ptr<const Error> DispatchTurns::NoLaneFor(const ServedModel& model) const {
+  if (model.on_no_lane()) return LeftOutErrorOf(model.spec);
+  const bool stuck = lanes_stuck_.load(std::memory_order_relaxed) > 0 && OnlyStuck(model.id);
+  return stuck ? StuckErrorOf(model.spec) : nullptr;
 }
 
 // Whether there is no other lane for it.

@@ -339,6 +339,7 @@ int ModelHost::PutOnLane(const std::vector<std::shared_ptr<ServedModel>>& models
       std::swap(on_lane, handles[m]);
       const int has = on_lane.value != 0 ? 1 : 0;
       models[m]->lanes_without.fetch_add(had - has, std::memory_order_relaxed);
+      if (had != has) dispatcher.SetLaneHolds(lane, models[m]->id, has != 0);
       without += 1 - has;
     }
     if (opens) dispatcher.SetLaneOpen(lane, true);

@@ -7,7 +7,7 @@ namespace tactus {
 namespace {
 
 constexpr std::string_view kLeftOut =
-    "a lane lost it when its engine's process ended, and does not get it again yet";
+    "the engine's process ended, and no lane has the model again yet; it is tried again";
 
 // Triton's words, here and below: clients look for them.
 std::unexpected<Error> UnknownModel(std::string_view model) {
@@ -63,9 +63,7 @@ Status ModelRepository::ModelReady(std::string_view model, std::int64_t version)
   if (!found) return std::unexpected(found.error());
   const std::shared_lock lock(mutex_);
   const auto it = serving_.find(found->get());
-  if (it == serving_.end() || it->second->lanes_without.load(std::memory_order_relaxed) == 0) {
-    return {};
-  }
+  if (it == serving_.end() || !it->second->on_no_lane()) return {};
   return NotReady(model, version, kLeftOut);
 }
 

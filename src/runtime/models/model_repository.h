@@ -104,10 +104,9 @@ class ModelRepository {
     std::string config;  // that replaced the folder's; empty: none did
   };
 
-  // It is loaded, and a lane lacks it.
+  // It is loaded, and no lane has it.
   static bool LeftOut(const Version& version) {
-    return version.served != nullptr &&
-           version.served->lanes_without.load(std::memory_order_relaxed) > 0;
+    return version.served != nullptr && version.served->on_no_lane();
   }
   // The folders of models that are served here.
   Expected<std::vector<std::string>> Folders() const;

@@ -90,8 +90,13 @@ struct ServedModel {
   // Batches launched whose record was not yet handed on; the handles stay until it is 0.
   std::atomic<std::int64_t> running{0};
 
-  // Lanes that lost it and have not got it again yet; it is not ready while there are any.
+  // Lanes that lost it and have not got it again yet.
   std::atomic<int> lanes_without{0};
+  // No lane has it, so that its calls are refused and it is not ready.
+  bool on_no_lane() const {
+    const int without = lanes_without.load(std::memory_order_relaxed);
+    return without > 0 && static_cast<std::size_t>(without) == handles.size();
+  }
 
   int rows_per_batch() const { return spec.max_batch > 0 ? spec.max_batch : 1; }
 };

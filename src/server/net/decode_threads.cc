@@ -5,10 +5,17 @@
 namespace tactus {
 
 DecodeThreads::DecodeThreads(std::size_t threads) {
-  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this, i] { Run(i); });
+  try {
+    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this, i] { Run(i); });
+  } catch (...) {  // there is no room for a thread
+    Stop();
+    throw;
+  }
 }
 
-DecodeThreads::~DecodeThreads() {
+DecodeThreads::~DecodeThreads() { Stop(); }
+
+void DecodeThreads::Stop() {
   {
     const std::scoped_lock lock(mutex_);
     stopped_ = true;

@@ -27,6 +27,7 @@ class DecodeThreads {
   void Add(const std::string& client, Task task);
 
  private:
+  void Stop();
   void Run(std::size_t thread);
 
   std::mutex mutex_;
