@@ -496,5 +496,16 @@ TEST(RestBodies, RequestsOfTheRepository) {
   EXPECT_FALSE(ParseUnloadRequest("7").has_value());
 }
 
+TEST(RestBodies, NullIsAbsentInRequestsOfTheRepository) {
+  EXPECT_EQ(ParseIndexRequest(R"({"ready":null})"), false);
+  EXPECT_EQ(ParseUnloadRequest(R"({"parameters":{"unload_dependents":null}})"), false);
+  for (const char* body : {R"({"parameters":null})", R"({"parameters":{"config":null}})"}) {
+    const auto given = ParseLoadRequest(body);
+    ASSERT_TRUE(given.has_value()) << given.error().message;
+    EXPECT_EQ(given->config, "");
+    EXPECT_TRUE(given->files.empty());
+  }
+}
+
 }  // namespace
 }  // namespace tactus

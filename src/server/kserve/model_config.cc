@@ -43,9 +43,16 @@ Expected<std::string> ReadPlatform(const fs::path& model_folder, const std::stri
 
 namespace {
 
-// What to do where the graph has another name, or is not ONNX.
+// What to do where the graph has another name, or is not ONNX, or is no file.
 std::string FoundInstead(const fs::path& graph) {
   std::error_code failed;
+  if (fs::is_symlink(graph, failed) && !fs::exists(graph, failed)) {
+    return fmt::format("; it is a link to {}, which is not there",
+                       fs::read_symlink(graph, failed).string());
+  }
+  if (fs::exists(graph, failed) && !fs::is_directory(graph, failed)) {
+    return "; what is there is a pipe or a device, no file";
+  }
   const fs::path folder = fs::is_directory(graph, failed) ? graph : graph.parent_path();
   std::vector<std::string> graphs;
   std::vector<std::string> others;

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include "base/temporary_folder_test.h"
 
@@ -192,6 +193,18 @@ TEST_F(ModelConfigTest, AGraphOfAnotherNameIsFoundAndNamed) {
 }
 
 // Triton's layout for a graph whose weights lie beside it.
+TEST_F(ModelConfigTest, ALinkToNothingAndAPipeInTheGraphsPlaceAreNamedAsSuch) {
+  const auto graph = folder_ / "1/model.onnx";
+  std::filesystem::create_directories(folder_ / "1");
+  std::filesystem::create_symlink("gone.onnx", graph);
+  EXPECT_THAT(ReadModelSpec(folder_, 1, "").error().message,
+              ::testing::EndsWith("it is a link to gone.onnx, which is not there"));
+  std::filesystem::remove(graph);
+  ASSERT_EQ(mkfifo(graph.c_str(), 0600), 0);
+  EXPECT_THAT(ReadModelSpec(folder_, 1, "").error().message,
+              ::testing::EndsWith("what is there is a pipe or a device, no file"));
+}
+
 TEST_F(ModelConfigTest, AFolderOfTheGraphsNameHoldsTheGraph) {
   Graph("1/model.onnx", "weights.bin");
   EXPECT_THAT(ReadModelSpec(folder_, 1, "").error().message, HasSubstr("no such graph file"));

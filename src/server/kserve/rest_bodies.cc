@@ -1,5 +1,6 @@
 #include "server/kserve/rest_bodies.h"
 
+#include <iterator>
 #include <limits>
 #include <optional>
 
@@ -72,6 +73,22 @@ Expected<Json> ParseObject(std::string_view body) {
   return json;
 }
 
+void DropNulls(Json& object) {
+  for (auto member = object.begin(); member != object.end();) {
+    member = member->is_null() ? object.erase(member) : std::next(member);
+  }
+}
+
+// The same of a request to the repository, where null stands for what is not said.
+Expected<Json> ParseOptional(std::string_view body) {
+  auto json = ParseObject(body);
+  if (!json) return json;
+  DropNulls(*json);
+  const auto parameters = json->find("parameters");
+  if (parameters != json->end() && parameters->is_object()) DropNulls(*parameters);
+  return json;
+}
+
 }  // namespace
 
 std::string ErrorJson(std::string_view text) {
@@ -127,7 +144,7 @@ std::string IndexJson(std::span<const ModelState> models, bool ready_only) {
 }
 
 Expected<bool> ParseIndexRequest(std::string_view body) {
-  const auto json = ParseObject(body);
+  const auto json = ParseOptional(body);
   if (!json) return std::unexpected(json.error());
   const auto ready = json->find("ready");
   if (ready == json->end()) return false;
@@ -136,7 +153,7 @@ Expected<bool> ParseIndexRequest(std::string_view body) {
 }
 
 Expected<LoadOverride> ParseLoadRequest(std::string_view body) {
-  const auto json = ParseObject(body);
+  const auto json = ParseOptional(body);
   if (!json) return std::unexpected(json.error());
   const auto parameters = json->find("parameters");
   LoadOverride given;
@@ -161,7 +178,7 @@ Expected<LoadOverride> ParseLoadRequest(std::string_view body) {
 }
 
 Expected<bool> ParseUnloadRequest(std::string_view body) {
-  const auto json = ParseObject(body);
+  const auto json = ParseOptional(body);
   if (!json) return std::unexpected(json.error());
   const auto parameters = json->find("parameters");
   if (parameters == json->end()) return false;
