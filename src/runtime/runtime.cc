@@ -25,7 +25,7 @@ namespace {
 
 // Between two attempts to load what a lane came back without, at most: a model that is why
 // processes die costs one each time.
-constexpr Duration kRestoreLongest = Seconds(30);
+constexpr Duration kRestoreLongest = Seconds(4);  // back 5 s after the file is, and no later
 constexpr std::chrono::milliseconds kIdlePause{1};  // between two looks at what becomes idle
 
 // The lanes' cores and the others'.
