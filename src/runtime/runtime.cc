@@ -24,8 +24,8 @@ namespace tactus {
 namespace {
 
 // Between two attempts to load what a lane came back without, at most: a model that is why
-// processes die costs one each time.
-constexpr Duration kRestoreLongest = Seconds(4);  // back 5 s after the file is, and no later
+// processes die costs one each time. Service is back within 5 s of the cause's end.
+constexpr Duration kRestoreLongest = Seconds(4);
 constexpr std::chrono::milliseconds kIdlePause{1};  // between two looks at what becomes idle
 
 // The lanes' cores and the others'.
