@@ -2,7 +2,6 @@
 // that any run needed, so one huge call would hold gigabytes for as long as the model is loaded.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <mutex>
 
@@ -10,31 +9,33 @@ namespace tactus {
 
 class ArenaGrowth {
  public:
-  // A run begins, with inputs of so many bytes. Whether the arena is to shrink when it ends: where
-  // a run since the last time was far larger than runs usually are. Thread-safe.
-  bool ShrinksAfter(std::uint64_t bytes) {
+  // A run begins. Whether the arena is to shrink when it ends. `idle_bytes()`: what the arena keeps
+  // and nothing uses; asked now and then. Thread-safe.
+  template <class IdleBytes>
+  bool ShrinksAfter(const IdleBytes& idle_bytes) {
     const std::lock_guard lock(mutex_);
-    const auto size = static_cast<double>(bytes);
-    largest_ = std::max(largest_, size);
-    const bool shrinks = largest_ > kLeast && largest_ > kTimes * usual_;
-    usual_ += (size - usual_) / kRuns;
-    if (shrinks) largest_ = 0;
-    return shrinks;
-  }
-  // What it answered counts like what it was asked. Thread-safe.
-  void Answered(std::uint64_t bytes) {
-    const std::lock_guard lock(mutex_);
-    largest_ = std::max(largest_, static_cast<double>(bytes));
+    if (++runs_ < until_) return false;
+    runs_ = 0;
+    const std::uint64_t idle = idle_bytes();
+    if (shrunk_) usual_ = idle;  // what runs have taken again
+    shrunk_ = idle > kLeast && idle > kTimes * usual_;
+    if (shrunk_ && until_ < kMostRuns) until_ *= 2;
+    return shrunk_;
   }
 
  private:
-  static constexpr double kLeast = 4 << 20;  // what smaller runs need is not worth the effort
-  static constexpr double kTimes = 4;
-  static constexpr double kRuns = 16;  // that it takes until a size is usual, about
+  static constexpr std::uint64_t kLeast = 32 << 20;  // less is not worth the effort
+  static constexpr std::uint64_t kTimes = 2;
+  // Runs between two looks: twice as many after each time that it shrank, since runs that need the
+  // memory after all take it again, page by page.
+  static constexpr std::uint64_t kRuns = 8;
+  static constexpr std::uint64_t kMostRuns = 1024;
 
   std::mutex mutex_;
-  double usual_ = 0;    // bytes of a run, of late
-  double largest_ = 0;  // since the arena shrank
+  std::uint64_t runs_ = 0;  // since the last look
+  std::uint64_t until_ = kRuns;
+  std::uint64_t usual_ = 0;  // idle bytes that runs need
+  bool shrunk_ = false;      // at the last look
 };
 
 }  // namespace tactus

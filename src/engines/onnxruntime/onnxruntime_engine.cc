@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
-#include <ranges>
 #include <string>
 #include <utility>
 
@@ -34,16 +33,6 @@ struct Scratch {
   Ort::RunOptions options;
   Ort::RunOptions shrinking;  // of a run after which the session's arena is smaller
 };
-
-// Of all inputs. 0 for a model of one size: its batches bound what its arena takes.
-std::uint64_t OpenBytes(bool fixed, std::span<const RowInputs> rows) {
-  std::uint64_t bytes = 0;
-  if (fixed) return bytes;
-  for (const RowInputs& row : rows) {
-    for (const TensorView& view : row.inputs) bytes += view.bytes;
-  }
-  return bytes;
-}
 
 // The Stop of RunningBatches.
 struct Stop {
@@ -83,12 +72,6 @@ class OnnxModel {
       : inputs_(spec.inputs),
         outputs_(spec.outputs),
         batches_(spec.max_batch > 0),
-        fixed_(std::ranges::all_of(inputs_,
-                                   [this](const TensorSpec& input) {
-                                     return std::ranges::none_of(
-                                         input.dims | std::views::drop(batches_ ? 1 : 0),
-                                         [](std::int64_t dim) { return dim < 0; });
-                                   })),
         exits_(std::move(exits)) {
     for (const TensorSpec& tensor : outputs_) output_names_.push_back(tensor.name.c_str());
   }
@@ -154,7 +137,10 @@ class OnnxModel {
     const std::shared_ptr<Graph>& graph = exits_[job.exit.value()];
     const std::span<const Ort::Value> values = scratch.inputs.values();
     std::vector<Ort::Value> outputs;
-    const bool shrinks = graph->arena.ShrinksAfter(OpenBytes(fixed_, job.rows));
+    const bool shrinks = graph->arena.ShrinksAfter([&graph] {
+      const ArenaStatistics arena = ArenaOf(*graph);
+      return arena.taken - std::min(arena.in_use, arena.taken);
+    });
     Ort::RunOptions& options = shrinks ? scratch.shrinking : scratch.options;
     Stop stop{options};
     std::string failure;
@@ -177,7 +163,6 @@ class OnnxModel {
     result.misshapen = batches_ && !HaveRows(outputs, job.rows.size());
     auto output = Scatter(std::move(outputs), outputs_, batches_, job.rows.size(), graph);
     if (output) {
-      if (!fixed_) graph->arena.Answered((*output)->bytes());
       result.output = *std::move(output);
     } else {
       result.status = std::unexpected(std::move(output.error()));
@@ -200,7 +185,6 @@ class OnnxModel {
   const std::vector<TensorSpec> inputs_;
   const std::vector<TensorSpec> outputs_;
   const bool batches_;
-  const bool fixed_;  // no dimension is open, but that of the batch
   const std::vector<std::shared_ptr<Graph>> exits_;
   std::vector<const char*> output_names_;  // into outputs_
   std::mutex mutex_;
