@@ -46,7 +46,7 @@ TEST(CheckServingTest, AnExampleServes) {
   o.plan = "plan.json";
   const auto planned = CheckServing(o);
   ASSERT_FALSE(planned);
-  EXPECT_THAT(planned.error().message, HasSubstr("needs --policy planned"));
+  EXPECT_THAT(planned.error().message, HasSubstr("requires --policy planned"));
 }
 
 }  // namespace

@@ -47,10 +47,10 @@ TEST(PlanOptionsTest, WhatDoesNotGoWithAPlanIsRefused) {
   EXPECT_THAT(TextOf(CheckPlanOptions(alone)), StartsWith("--device-memory-mb: nothing splits"));
   ServeOptions o = Planned();
   o.policy = "horizon";
-  EXPECT_THAT(TextOf(CheckPlanOptions(o)), StartsWith("--planner: needs --policy planned"));
+  EXPECT_THAT(TextOf(CheckPlanOptions(o)), StartsWith("--planner requires --policy planned"));
   o.planner.clear();
   o.plan = "plan.json";
-  EXPECT_THAT(TextOf(CheckPlanOptions(o)), StartsWith("--plan: needs --policy planned"));
+  EXPECT_THAT(TextOf(CheckPlanOptions(o)), StartsWith("--plan requires --policy planned"));
   o = Planned();
   o.planner = "gpulets";
   EXPECT_THAT(TextOf(CheckPlanOptions(o)), StartsWith("--planner: "));

@@ -29,6 +29,8 @@ def setting(unit, key):
 def options_of(*command):
     """The long options that the program's own help shows."""
     shown = run(TACTUS, *command, '--help')
+    if '--help-all' in shown.stdout:
+        shown = run(TACTUS, *command, '--help-all')
     return set(re.findall(r'--[a-z][a-z0-9-]*', shown.stdout))
 
 

@@ -75,7 +75,7 @@ class DeadlineTest(ServedTest):
         status, _, body = self.server.post("/v2/models/slow/infer", BODY,
                                            {"Connect-Timeout-Ms": "0"})
         self.assertEqual(status, 504, body)
-        self.assertIn("over when it came", str(body))
+        self.assertIn("the deadline had passed when the request arrived", str(body))
 
     def test_the_timeout_parameter_over_grpc(self):
         with self.assertRaises(InferenceServerException) as refused:
