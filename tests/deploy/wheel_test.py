@@ -76,7 +76,8 @@ class Wheel(unittest.TestCase):
         elsewhere = {line.split()[0].rpartition('/')[2] for line in shown.splitlines()
                      if str(self.site) not in line}
         self.assertEqual({name for name in elsewhere if not re.match(
-            r'(linux-vdso|ld-linux-.*|lib(c|m|dl|rt|pthread|resolv|stdc\+\+|gcc_s))\.so', name)}, set())
+            r'(linux-vdso|ld-linux-.*|lib(c|m|dl|rt|pthread|resolv|stdc\+\+|gcc_s))\.so',
+            name)}, set())
 
     def test_each_library_has_its_licence(self):
         licences = {each.name for each in self.site.glob('tactus-*.dist-info/licenses/*')}
