@@ -93,6 +93,7 @@ TEST(AnswerBytes, WhatNobodyWaitsForIsLetGo) {
   h.Send("m", {1, 2}, {1, 2}, {}, &waiting);
   h.runtime->Cancel(running);
   h.runtime->Cancel(waiting);
+  h.replies.Await(1);  // so the cancellation before it has been taken too
   h.engine.batches.Open();
   for (const std::size_t call : {0, 1}) {
     EXPECT_EQ(h.replies.Take(call).served.outcome, Outcome::kCancelled);

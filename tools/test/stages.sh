@@ -34,6 +34,14 @@ run_ctest() {  # PRESET ARGUMENT...
   ctest --test-dir "build/$1" --output-on-failure --no-tests=error "${@:2}"
 }
 
+# What fails is tried once more: real threads and processes beside a build meet every delay there
+# is. The summary names what held only then. What a sanitizer reports stays a failure.
+run_twice() {  # PRESET ARGUMENT...
+  local log=build/$1/Testing/Temporary/LastTest.log
+  run_ctest "$1" --repeat until-pass:2 "${@:2}" || return
+  ! grep -E '(ERROR|WARNING): [A-Z][A-Za-z]+Sanitizer|: runtime error: ' "$log"
+}
+
 wanted() { [[ " $stages " == *" $1 "* ]]; }
 
 # What each step does. STAGES are those that were asked for.
@@ -54,9 +62,7 @@ run_step() {
       ! wanted integration || labels+=(integration)
       # One test more than there are processors: those of integration wait more than they compute.
       # RESOURCE_LOCK, where the tests are declared, keeps apart those that must not be together.
-      # What fails is tried once more: real processes beside a build meet every delay there is. The
-      # summary names what held only then.
-      run_ctest release --repeat until-pass:2 -j $((jobs + 1)) \
+      run_twice release -j $((jobs + 1)) \
         -L "^($(IFS='|'; echo "${labels[*]}"))\$"
       ;;
     set-up) bash tools/setup/setup.sh test ;;
@@ -69,7 +75,7 @@ run_step() {
     unit)
       export ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
       export LSAN_OPTIONS=suppressions=$PWD/tools/test/leaks.supp
-      run_ctest asan-ubsan -j "$jobs"
+      run_twice asan-ubsan -j "$jobs"
       ;;
     build-tsan)
       bash tools/test/configure.sh tsan || return
@@ -79,7 +85,7 @@ run_step() {
       ;;
     tsan)
       export TSAN_OPTIONS="suppressions=$PWD/tools/test/races.supp history_size=7 halt_on_error=1"
-      run_ctest tsan -j "$jobs" -L "^($threaded)$" \
+      run_twice tsan -j "$jobs" -L "^($threaded)$" \
         -E 'Grpc|^MakeTransport|/(Sqlite|Postgres|Etcd|File) |^Crash'
       ;;
     fuzz) bash tools/test/fuzz.sh 10 ;;
