@@ -228,6 +228,12 @@ void PrintNotes(const LoadFlags& flags, const LoadResult& result, const std::str
     fmt::print("accuracy was not measured: {}\n",
                no_images.empty() ? "no model here takes the labelled images" : no_images);
   }
+  if (result.unsent > 0) {
+    fmt::print(
+        "{} requests were not sent: all {} connections were busy until their time was over "
+        "(--connections)\n",
+        result.unsent, flags.connections > 0 ? flags.connections : 256);
+  }
   if (result.unanswered > 0) {
     fmt::print("{} requests had no answer {} s after the last was sent and count as errors\n",
                result.unanswered, flags.drain_s);
@@ -279,6 +285,7 @@ Status WriteOpenLoop(const LoadResult& result, const std::string& path) {
                   {{"sent", result.sent},
                    {"unanswered", result.unanswered},
                    {"unexpected", result.unexpected},
+                   {"unsent", result.unsent},
                    {"lag_p50_ms", result.lag_p50_ms},
                    {"lag_p99_ms", result.lag_p99_ms},
                    {"lag_max_ms", result.lag_max_ms},

@@ -327,7 +327,7 @@ int MeasureFronts(const ProfileCommand& command) {
       "[front]                 [front]\n"
       "call_us = {:<14.1f}call_us = {:.1f}\n"
       "byte_ns = {:<14.3f}byte_ns = {:.3f}\n"
-      "                        unread_bytes = 65535\n",
+      "                        unread_bytes = 16384\n",
       http.call_us, grpc.call_us, http.byte_ns, grpc.byte_ns);
   return 0;
 }

@@ -39,6 +39,8 @@ using Json = nlohmann::json;
 constexpr int kDefaultConnections = 256;
 constexpr int kWarmConnections = 8;
 constexpr std::size_t kReadBuffer = 64 * 1024;
+// A call that left so much later than meant says what time it has left.
+constexpr std::chrono::milliseconds kTold{1};
 constexpr std::uint64_t kMaxResponse = std::uint64_t{1} << 31;
 
 using ResponseParser = http::response_parser<http::string_body>;
@@ -123,6 +125,7 @@ struct Connection {
   beast::flat_buffer buffer;
   std::optional<ResponseParser> parser;
   Call call;
+  std::string time;  // a header field with the call's time; empty: all of it is left
   bool busy = false;
   bool used = false;     // answered before: the server may have closed it while it was idle
   bool retried = false;  // this call already lost an idle connection
@@ -131,7 +134,8 @@ struct Connection {
 // What every request of a model begins with; the tensors follow.
 struct PreparedPost {
   const PreparedInputs* inputs = nullptr;
-  std::string head;  // request line, header fields, JSON
+  std::string fields;  // request line and header fields
+  std::string body;    // the empty line, and JSON
 };
 
 class HttpTransport final : public Transport {
@@ -150,11 +154,12 @@ class HttpTransport final : public Transport {
     asio::dispatch(io_, [this, call] { Begin(call, false); });
   }
   void Stop() override;
+  std::int64_t unsent() const override { return unsent_; }
 
  private:
   // The body, which is JSON.
   Expected<std::string> Get(const std::string& target);
-  std::string MakeHead(const PreparedInputs& inputs) const;
+  PreparedPost MakePost(const PreparedInputs& inputs) const;
   std::unique_ptr<Connection> MakeConnection();
   const std::string& host() const { return server_.endpoint.place.host; }
   std::string port() const { return std::to_string(server_.endpoint.place.port); }
@@ -162,6 +167,7 @@ class HttpTransport final : public Transport {
   std::string WhyUnreached(const error_code& error) const;
 
   // On the I/O thread.
+  bool IsOver(const Call& call);
   void Begin(const Call& call, bool retried);
   void Open(Connection& connection);
   void OnOpen(Connection& connection, const error_code& error);
@@ -184,6 +190,7 @@ class HttpTransport final : public Transport {
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<Connection*> idle_;  // the one used last is taken first: few connections stay warm
   std::deque<std::pair<Call, bool>> waiting_;
+  std::int64_t unsent_ = 0;
   bool stopping_ = false;
   std::thread thread_;
 };
@@ -244,7 +251,7 @@ Expected<DescribedModel> HttpTransport::Describe(const std::string& model) {
   return ReadDescription(model, *metadata, Get("/v2/models/" + model + "/config").value_or("{}"));
 }
 
-std::string HttpTransport::MakeHead(const PreparedInputs& inputs) const {
+PreparedPost HttpTransport::MakePost(const PreparedInputs& inputs) const {
   Json body;
   std::size_t bytes = 0;
   for (const PreparedTensor& tensor : inputs.tensors) {
@@ -260,15 +267,18 @@ std::string HttpTransport::MakeHead(const PreparedInputs& inputs) const {
   const std::string json = body.dump();
   const std::string bearer =
       server_.token.empty() ? "" : fmt::format("Authorization: Bearer {}\r\n", server_.token);
-  return fmt::format(
-      "POST /v2/models/{}/infer HTTP/1.1\r\nHost: {}\r\n{}Content-Type: application/octet-stream"
-      "\r\nInference-Header-Content-Length: {}\r\nContent-Length: {}\r\n\r\n{}",
-      inputs.model, server_.endpoint.text(), bearer, json.size(), json.size() + bytes, json);
+  return {
+      &inputs,
+      fmt::format("POST /v2/models/{}/infer HTTP/1.1\r\nHost: {}\r\n{}"
+                  "Content-Type: application/octet-stream\r\n"
+                  "Inference-Header-Content-Length: {}\r\nContent-Length: {}\r\n",
+                  inputs.model, server_.endpoint.text(), bearer, json.size(), json.size() + bytes),
+      "\r\n" + json};
 }
 
 Status HttpTransport::Prepare(std::span<const PreparedInputs> inputs, AnswerSink& sink) {
   sink_ = &sink;
-  for (const PreparedInputs& model : inputs) prepared_.push_back({&model, MakeHead(model)});
+  for (const PreparedInputs& model : inputs) prepared_.push_back(MakePost(model));
   error_code error;
   const auto found = tcp::resolver(io_).resolve(host(), port(), error);
   for (const auto& entry : found) addresses_.push_back(entry.endpoint());
@@ -303,11 +313,20 @@ void HttpTransport::Stop() {
   thread_.join();
 }
 
+// Whether there is no use in sending it any more; then it has been given up.
+bool HttpTransport::IsOver(const Call& call) {
+  if (call.due > std::chrono::steady_clock::now()) return false;
+  ++unsent_;
+  GiveUp(call, Answered::kExpired, "its time was over before it could be sent");
+  return true;
+}
+
 void HttpTransport::Begin(const Call& call, bool retried) {
   if (stopping_) {
     GiveUp(call, Answered::kCancelled, "stopped");
     return;
   }
+  if (IsOver(call)) return;
   if (!idle_.empty()) {
     Connection* connection = idle_.back();
     idle_.pop_back();
@@ -351,6 +370,13 @@ void HttpTransport::OnOpen(Connection& connection, const error_code& error) {
 void HttpTransport::Write(Connection& connection, const Call& call, bool retried) {
   connection.call = call;
   connection.busy = true;
+  connection.time.clear();
+  if (const auto now = std::chrono::steady_clock::now();
+      now - call.meant >= kTold && call.due != SteadyTime::max()) {
+    connection.time =
+        fmt::format("X-Request-Timeout-Ms: {:.3f}\r\n",
+                    std::chrono::duration<double, std::milli>(call.due - now).count());
+  }
   connection.retried = retried;
   const PreparedPost& prepared = prepared_[call.model];
   const auto& tensors = prepared.inputs->tensors;
@@ -363,12 +389,14 @@ void HttpTransport::Write(Connection& connection, const Call& call, bool retried
   };
   if (tensors.size() == 1) {
     const auto data = tensors[0].Sample(call.sample);
-    const std::array<asio::const_buffer, 2> parts{asio::buffer(prepared.head),
-                                                  asio::buffer(data.data(), data.size())};
+    const std::array<asio::const_buffer, 4> parts{
+        asio::buffer(prepared.fields), asio::buffer(connection.time), asio::buffer(prepared.body),
+        asio::buffer(data.data(), data.size())};
     asio::async_write(connection.stream, parts, sent);
     return;
   }
-  std::vector<asio::const_buffer> parts{asio::buffer(prepared.head)};
+  std::vector<asio::const_buffer> parts{asio::buffer(prepared.fields),
+                                        asio::buffer(connection.time), asio::buffer(prepared.body)};
   for (const PreparedTensor& tensor : tensors) {
     const auto data = tensor.Sample(call.sample);
     parts.emplace_back(data.data(), data.size());
@@ -437,13 +465,12 @@ void HttpTransport::OnLost(Connection& connection, const error_code& error, bool
 }
 
 void HttpTransport::Release(Connection& connection) {
-  if (waiting_.empty()) {
-    idle_.push_back(&connection);
-    return;
+  while (!waiting_.empty()) {
+    const auto [call, retried] = waiting_.front();
+    waiting_.pop_front();
+    if (!IsOver(call)) return Write(connection, call, retried);
   }
-  const auto [call, retried] = waiting_.front();
-  waiting_.pop_front();
-  Write(connection, call, retried);
+  idle_.push_back(&connection);
 }
 
 void HttpTransport::GiveUp(const Call& call, Answered kind, std::string_view error) {

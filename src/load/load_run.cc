@@ -153,7 +153,12 @@ Status Pacer::Run(const Targets& targets, Ledger& ledger, SteadyTime zero) {
     }
     const TimePoint deadline = allowed.count() > 0 ? intended + allowed : kNever;
     const std::uint64_t token = ledger.Open(model, sample, intended, deadline);
-    transport_.Send({token, model, sample});
+    Call call{.token = token, .model = model, .sample = sample};
+    if (deadline != kNever) {
+      call.meant = zero_ + intended.time_since_epoch();
+      call.due = zero_ + deadline.time_since_epoch();
+    }
+    transport_.Send(call);
     lags_.push_back(Now() - intended);
     next[model] = (*arrivals)[model]->Next();
   }
@@ -221,6 +226,7 @@ Expected<LoadResult> RunLoad(Transport& transport, const LoadOptions& options,
   result.sent = counts.opened;
   result.unanswered = counts.unanswered;
   result.unexpected = counts.unexpected;
+  result.unsent = transport.unsent();
   result.accuracy_measured = result.report.all.measured_accuracy.has_value();
   result.first_error = ledger.first_error();
   result.lag_p50_ms = ToMillis(Percentile(pacer.lags(), 50));

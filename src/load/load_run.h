@@ -53,6 +53,8 @@ struct LoadResult {
   double lag_p50_ms = 0;
   double lag_p99_ms = 0;
   double lag_max_ms = 0;
+  // Calls that were not sent: all connections were busy until their time was over.
+  std::int64_t unsent = 0;
   bool accuracy_measured = false;
   bool emulated = false;  // some model is: the report's source says so, and so should who prints it
   std::string first_error;

@@ -31,9 +31,11 @@ struct DescribedModel {
 };
 
 struct Call {
-  std::uint64_t token = 0;   // the sender's; comes back in the answer
-  std::uint32_t model = 0;   // index into the models given to Prepare
-  std::uint32_t sample = 0;  // index into the model's samples
+  std::uint64_t token = 0;             // the sender's; comes back in the answer
+  std::uint32_t model = 0;             // index into the models given to Prepare
+  std::uint32_t sample = 0;            // index into the model's samples
+  SteadyTime meant{};                  // when it was meant to leave; of use only beside `due`
+  SteadyTime due = SteadyTime::max();  // an answer after it is of no use
 };
 
 enum class Answered : std::uint8_t {
@@ -68,7 +70,8 @@ struct TransportOptions {
   std::string ca;
   // A file whose first line is a bearer token. Empty: none is sent.
   std::string token_file;
-  // HTTP: connections at most; a call beyond them waits in the generator, on the clock.
+  // HTTP: connections at most. A call beyond them waits in the generator, on the clock; then it
+  // tells the server what time it has left, or is not sent (kExpired) when it has none.
   // gRPC: connections, over which calls are spread.
   int connections = 0;                   // 0: 256 for HTTP, 1 for gRPC
   std::chrono::microseconds timeout{0};  // per request, told to the server; 0: none
@@ -89,6 +92,8 @@ class Transport {
   // Gives up what is in flight: each call still reports, as kCancelled or as it ended. When it
   // returns, the sink is called no more; Send is then an error.
   virtual void Stop() = 0;
+  // Calls that were not sent since their time was over before they could be. After Stop.
+  virtual std::int64_t unsent() const { return 0; }
 };
 
 Expected<std::unique_ptr<Transport>> MakeHttpTransport(const TransportOptions& options);

@@ -133,6 +133,9 @@ http::response<http::string_body> HttpStub::Answer(
     const auto found = statuses.find(target);
     response.result(found == statuses.end() ? 404 : found->second);
     response.body() = R"({"error":"no such model"})";
+    if (target == "/v2/models/told/infer") {
+      response.body() = std::string("time left: ") + std::string(request["X-Request-Timeout-Ms"]);
+    }
   }
   return response;
 }
@@ -391,6 +394,30 @@ TEST(HttpTransport, ARequestThatMeetsAClosedIdleConnectionIsSentAgain) {
     EXPECT_EQ(answer.kind, Answered::kServed) << token << ": " << answer.error;
     EXPECT_EQ(answer.times, 1);
   }
+}
+
+// The server must not take a call that waited in the client for one with all of its time.
+TEST(HttpTransport, ACallThatLeavesLateSaysWhatTimeItHasAndOneWithNoneIsNotSent) {
+  using std::chrono::steady_clock;
+  HttpStub stub;
+  Inbox inbox;
+  auto transport = MakeHttpTransport({.url = stub.url(), .connections = 1});
+  ASSERT_TRUE(transport);
+  const PreparedInputs inputs = Pairs("told", 1);
+  ASSERT_TRUE((*transport)->Prepare({&inputs, 1}, inbox));
+  const SteadyTime now = steady_clock::now();
+  const auto hour = std::chrono::hours(1);
+  (*transport)->Send({.token = 0, .meant = now - hour, .due = now + hour});
+  (*transport)->Send({.token = 1, .meant = now - hour, .due = now});
+  (*transport)->Send({.token = 2, .meant = now + hour, .due = now + 2 * hour});
+  (*transport)->Send({.token = 3});
+  const auto kept = inbox.Await(4);
+  (*transport)->Stop();
+  EXPECT_THAT(kept.at(0).error, HasSubstr("time left: 3")) << "and less than an hour";
+  EXPECT_EQ(kept.at(1).kind, Answered::kExpired);
+  EXPECT_EQ((*transport)->unsent(), 1);
+  EXPECT_THAT(kept.at(2).error, ::testing::EndsWith("time left: "));
+  EXPECT_THAT(kept.at(3).error, ::testing::EndsWith("time left: "));
 }
 
 }  // namespace

@@ -135,7 +135,8 @@ Status FrontEnd::Start() {
                                        .access = access_,
                                        .logs = logs_,
                                        .metrics = [this] { return metrics_.Text(); },
-                                       .unread = [this] { metrics_.OnUnread(); }});
+                                       .unread = [this] { metrics_.OnUnread(); },
+                                       .late = [this] { metrics_.OnLateAnswer(); }});
   if (!ports) return std::unexpected(std::move(ports.error()));
   ports_ = *std::move(ports);
   AwaitWorker(*site_, o_, log_);

@@ -183,7 +183,8 @@ Status Server::Open() {
                                        .streams = streams_.get(),
                                        .sampler = sampler_.get(),
                                        .metrics = [this] { return metrics_->Text(); },
-                                       .unread = [this] { metrics_->OnUnread(); }});
+                                       .unread = [this] { metrics_->OnUnread(); },
+                                       .late = [this] { metrics_->OnLateAnswer(); }});
   if (!ports) return std::unexpected(std::move(ports.error()));
   ports_ = *std::move(ports);
   if (Status opened = stack_->Open(); !opened) return opened;

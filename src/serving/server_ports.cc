@@ -192,7 +192,7 @@ Expected<std::unique_ptr<ServerPorts>> ServerPorts::Start(const ServeOptions& o,
   GrpcOptions grpc = GrpcOptionsOf(o, parts, traces);
   auto refusals = std::make_shared<PacedRefusals>();
   http.refusals = refusals;
-  http.bodies = std::make_shared<BodyAdmission>(parts.unread);
+  http.bodies = std::make_shared<BodyAdmission>(parts.unread, parts.late);
   // Another node that waits for a refusal keeps its client waiting: those of a cluster call nodes
   // with routes, and the front ends of sites.
   if (o.routes.empty() && o.schedulers.empty()) {

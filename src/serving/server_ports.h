@@ -30,7 +30,9 @@ class ServerPorts {
     StreamSet* streams = nullptr;
     LoadSampler* sampler = nullptr;        // null: no advice
     std::function<std::string()> metrics;  // the page's text
-    std::function<void()> unread = {};     // told of each call that is refused by its header
+    // Told as BodyAdmission has it.
+    std::function<void()> unread = {};
+    std::function<void()> late = {};
   };
 
   // Whether the three ports are to be had, before anything is loaded for them; an error says which

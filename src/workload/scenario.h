@@ -55,8 +55,8 @@
 //   call_us = 20                   # of its I/O threads for a call: half of it to answer ...
 //   byte_ns = 0.1                  # ... and this for each byte of its body (models and pipelines:
 //                                  # bytes); `tactus profile --front` measures both
-//   unread_bytes = 0               # so many of a body come before it is refused unread (gRPC's
-//                                  # window: 65535)
+//   unread_bytes = 0               # so many of a body come before it is refused unread (over
+//                                  # gRPC 16384)
 //   threads = 1
 //   reads = "in-time"              # bodies that can be answered in time; or "all"
 //   cores = "own"                  # or "shared": the lanes' cores do this work too

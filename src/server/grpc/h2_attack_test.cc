@@ -1,5 +1,6 @@
 // Clients that break HTTP/2's rules, or keep them and mean harm: raw frames on a socket. Each ends
 // with its own connection, and another client is served beside it.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -35,6 +36,7 @@ enum FrameType : std::uint8_t {
   kWindow = 8,
   kContinuation = 9
 };
+constexpr std::uint8_t kAck = 1;
 constexpr std::uint8_t kEndStream = 1;
 constexpr std::uint8_t kEndHeaders = 4;
 
@@ -184,6 +186,46 @@ TEST_F(GrpcRawTest, AnHonestCallIsAnswered) {
   ASSERT_TRUE(response.ParseFromString(data->payload.substr(5)));
   EXPECT_EQ(response.model_name(), "echo");
   EXPECT_TRUE(Await(kHeaders, 1).has_value());
+}
+
+// Whoever sends more than is read is allowed less at a time, and a call that was promised more has
+// it still.
+TEST_F(GrpcRawTest, AMessageThatIsLeftUnreadMakesFirstWindowsSmall) {
+  constexpr std::uint16_t kFirstWindow = 4;  // of the settings
+  Start({.max_pending_bytes = 200'000});
+  Attack();
+  inference::ModelInferRequest call = RawRequest();
+  call.set_id(std::string(110'000, 'x'));
+  const std::string kept = MessageOf(call.SerializeAsString());
+  Send(Call(1) + Frame(kData, 0, 1, kept.substr(0, 15'000)));
+  const auto promised = Await(kWindow, 1);
+  ASSERT_TRUE(promised.has_value());
+  Send(Frame(kData, 0, 1, kept.substr(15'000, 15'000)) + Call(3) +
+       Frame(kData, 0, 3, kept.substr(0, 10'000)));
+  std::optional<Heard> small;
+  do {
+    small = Await(kSettings, 0);
+    ASSERT_TRUE(small.has_value());
+  } while (small->payload.substr(0, 2) != Number(kFirstWindow, 2));
+  const std::uint32_t first = NumberOf(small->payload.substr(2, 4));
+  EXPECT_LT(first, 65535u);
+  Send(Frame(kSettings, kAck, 0, ""));  // the first settings'
+  Send(Frame(kSettings, kAck, 0, ""));
+  std::int64_t window = std::int64_t{first} + NumberOf(promised->payload) - 30'000;
+  for (std::size_t at = 30'000; at < kept.size();) {
+    while (window <= 0) {
+      const auto more = Await(kWindow, 1);
+      ASSERT_TRUE(more.has_value());
+      window += NumberOf(more->payload);
+    }
+    const std::size_t size =
+        std::min({kept.size() - at, std::size_t{16'000}, static_cast<std::size_t>(window)});
+    const bool last = at + size == kept.size();
+    Send(Frame(kData, last ? kEndStream : 0, 1, kept.substr(at, size)));
+    at += size;
+    window -= static_cast<std::int64_t>(size);
+  }
+  EXPECT_TRUE(Await(kData, 1).has_value());
 }
 
 TEST_F(H2AttackTest, AHeaderThatNeverEndsIsCutOff) {

@@ -25,6 +25,9 @@ constexpr std::chrono::milliseconds kLinger{300};
 
 constexpr std::chrono::minutes kWarnAgain{1};
 
+// For so long a message that was left unread says that more of them will be.
+constexpr std::chrono::seconds kUnreadLately{1};
+
 H2Session::Options SessionOptions(const GrpcOptions& options) {
   H2Session::Options session;
   session.max_streams = static_cast<std::uint32_t>(options.max_streams);
@@ -79,6 +82,16 @@ H2Session::Stream* H2Connection::OnCall(std::int32_t id) {
   H2Stream* const stream = made.get();
   streams_.emplace(id, std::move(made));
   return stream;
+}
+
+void H2Connection::OnUnread() {
+  if (!unread_) session_.SetFirstWindow(kSmallWindow);
+  unread_ = Clock::now();
+}
+
+// What streams were to bring still is more than they may send now.
+void H2Connection::OnFirstWindow() {
+  for (const auto& [id, each] : streams_) each->Widen();
 }
 
 void H2Connection::Forget(std::int32_t id) {
@@ -162,6 +175,11 @@ void H2Connection::CheckTime(Clock::time_point now) {
   if (IsLate(now)) return Abort();
   if (!begun_ || lingering_) return;
   if (writing_ && now - writing_since_ > context_->options.write_timeout) return Abort();
+  if (unread_ && now - *unread_ > kUnreadLately) {
+    unread_.reset();
+    session_.SetFirstWindow(kWindow);
+    Pump();
+  }
   if (streams_.empty()) {
     if (!shaken_ || now - active_ < context_->options.idle_timeout) return;
     session_.Goodbye();

@@ -37,6 +37,12 @@ class H2Connection final : public NetConnection, private H2Session::Owner {
   void Abort() override;
 
   // For the streams.
+  // What a client may send in a stream before anybody has agreed to it: HTTP/2's own window. Less,
+  // though the model's name and more are in it, where messages were left unread within the last
+  // second, since all of it is read.
+  std::size_t first_window() const { return unread_ ? kSmallWindow : kWindow; }
+  // A message was refused before it was read.
+  void OnUnread();
   H2Context& context() { return *context_; }
   H2Session& session() { return session_; }
   boost::asio::io_context& io() { return thread().io(); }
@@ -48,12 +54,16 @@ class H2Connection final : public NetConnection, private H2Session::Owner {
   void Drained(std::shared_ptr<H2Stream> stream) { drained_.push_back(std::move(stream)); }
 
  private:
+  static constexpr std::size_t kWindow = 65535;
+  static constexpr std::size_t kSmallWindow = std::size_t{16} << 10;
+
   std::chrono::milliseconds ShakeLimit() const override {
     return context_->options.handshake_timeout;
   }
   void Begin() override;
   void Refuse(const std::optional<std::string>& beyond) override;
   H2Session::Stream* OnCall(std::int32_t id) override;
+  void OnFirstWindow() override;
   std::shared_ptr<H2Connection> Self() {
     return std::static_pointer_cast<H2Connection>(shared_from_this());
   }
@@ -80,6 +90,7 @@ class H2Connection final : public NetConnection, private H2Session::Owner {
   bool expiring_ = false;  // ends with its last stream
   bool lingering_ = false;
   Clock::time_point writing_since_;
+  std::optional<Clock::time_point> unread_;  // the last message that was; nothing: wide windows
   Clock::time_point active_ = Clock::now();  // when it last had a stream
 };
 

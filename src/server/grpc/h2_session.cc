@@ -131,6 +131,7 @@ int H2Session::Body::OnFrame(const nghttp2_frame& frame) {
       break;
     case NGHTTP2_SETTINGS:
       shaken = true;
+      if (answers) owner.OnFirstWindow();
       break;
     case NGHTTP2_RST_STREAM:
       if (stream != nullptr) OnReset();
@@ -331,9 +332,14 @@ void H2Session::Respond(std::int32_t id, Stream& stream, const Fields& fields, b
 
 void H2Session::Resume(std::int32_t id) { nghttp2_session_resume_data(body_->session, id); }
 
-std::size_t H2Session::Window(std::int32_t id) const {
-  return static_cast<std::size_t>(
-      std::max(0, nghttp2_session_get_stream_local_window_size(body_->session, id)));
+void H2Session::SetFirstWindow(std::size_t bytes) {
+  const nghttp2_settings_entry window{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE,
+                                      static_cast<std::uint32_t>(bytes)};
+  nghttp2_submit_settings(body_->session, NGHTTP2_FLAG_NONE, &window, 1);
+}
+
+std::int64_t H2Session::Window(std::int32_t id) const {
+  return nghttp2_session_get_stream_local_window_size(body_->session, id);
 }
 
 void H2Session::Widen(std::int32_t id, std::size_t bytes) {

@@ -56,6 +56,8 @@ class H2Session {
    public:
     virtual ~Owner() = default;
     virtual Stream* OnCall(std::int32_t id) = 0;
+    // The client goes by what SetFirstWindow said, also in streams that are open.
+    virtual void OnFirstWindow() = 0;
   };
 
   H2Session(const Options& options, Owner& owner);
@@ -73,8 +75,11 @@ class H2Session {
   void Respond(std::int32_t id, Stream& stream, const Fields& fields, bool end);
   // The stream has bytes or its end again, after OutReady had none.
   void Resume(std::int32_t id);
-  // What the client may still send in the stream, and more of it.
-  std::size_t Window(std::int32_t id) const;
+  // What a client may send in a stream that it opens, before it hears anything of it.
+  void SetFirstWindow(std::size_t bytes);
+  // What the client may still send in the stream, below 0 after a first window became smaller; and
+  // more of it.
+  std::int64_t Window(std::int32_t id) const;
   void Widen(std::int32_t id, std::size_t bytes);
   void Cancel(std::int32_t id);
   // No calls are taken from now on; those that are there go on.

@@ -18,8 +18,6 @@
 namespace tactus {
 namespace {
 
-// What a client may send of a message before anybody has agreed to it: HTTP/2's own window.
-constexpr std::size_t kWindow = 65535;
 // A window of HTTP/2 has 31 bits.
 constexpr std::size_t kMostWindow = std::size_t{1} << 30;
 
@@ -180,7 +178,10 @@ bool H2Stream::Begun(std::span<const std::byte> first) {
   }
   const CallMethod::Admission admitted =
       method_->Admit(reader_.size(), reader_.flag() == 1 ? std::span<const std::byte>() : first);
-  if (admitted == CallMethod::Admission::kEnd) return false;
+  if (admitted == CallMethod::Admission::kEnd) {
+    connection_->OnUnread();
+    return false;
+  }
   try {
     admitted == CallMethod::Admission::kRead ? reader_.Hold() : reader_.Skip();
   } catch (const std::bad_alloc&) {
@@ -190,12 +191,12 @@ bool H2Stream::Begun(std::span<const std::byte> first) {
   return true;
 }
 
-// Lets the client send what is agreed to, and a window's worth of what comes behind it.
 void H2Stream::Widen() {
   if (deaf_ || no_more_ || !held_.empty()) return;
-  const std::size_t wanted = kWindow + std::min(reader_.missing(), kMostWindow);
-  const std::size_t open = connection_->session().Window(id_);
-  if (open + kWindow / 2 <= wanted) connection_->session().Widen(id_, wanted - open);
+  const auto window = static_cast<std::int64_t>(connection_->first_window());
+  const auto missing = static_cast<std::int64_t>(std::min(reader_.missing(), kMostWindow));
+  const std::int64_t more = window + missing - connection_->session().Window(id_);
+  if (more >= window / 2) connection_->session().Widen(id_, static_cast<std::size_t>(more));
 }
 
 void H2Stream::OnNoMore() {

@@ -47,6 +47,8 @@ class H2Stream final : public ServerCall,
 
   // What it has sent is out.
   void OnSent();
+  // Lets the client send what is agreed to, and a window's worth of what comes behind it.
+  void Widen();
   // Ends it when a time limit has passed.
   void CheckTime(Clock::time_point now);
   // The grace of a server that stops is over.
@@ -56,7 +58,6 @@ class H2Stream final : public ServerCall,
   Status CheckHead();
   void Feed(std::span<const std::byte> bytes);
   bool Begun(std::span<const std::byte> first);
-  void Widen();
   void NoMore();
   void GiveUp(CallEnd end);
   void Finish(CallEnd end);

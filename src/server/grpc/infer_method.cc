@@ -123,7 +123,7 @@ CallMethod::Admission InferMethod::Admit(std::size_t size, std::span<const std::
         gate_.bodies->Enter(service_, ModelNameIn(first), -1, size, call_->head().TimeLeft());
     if (!body) {
       const auto model = service_.Find(ModelNameIn(first), -1);
-      if (model && (*model)->slo > Duration{}) time_ = (*model)->slo;
+      if (model && (*model)->slo > Duration{}) time_.Tighten((*model)->slo);
       Refuse(body.error());
       return Admission::kEnd;
     }
@@ -169,9 +169,10 @@ void InferMethod::Start(ReadCall read) {
   if (!read.status) return Refuse(read.status.error());
   id_ = std::move(read.id);
   InferCall& call = *read.call;
-  if (call.model->slo > Duration{}) time_ = call.model->slo;
   call.way = call_->Way();
   grpc_deadline_ = TightenByGrpc(call_->head(), call);
+  time_ = call.limit;
+  if (call.model->slo > Duration{}) time_.Tighten(call.model->slo);
   // The answer comes by way of the loop, hence after Infer has returned.
   call.reply = [self = shared_from_this(), classes = std::move(call.classes)](InferReply&& reply) {
     InferReply answer = Classified(classes, std::move(reply));
@@ -194,7 +195,9 @@ void InferMethod::Refuse(const Error& error) {
 std::optional<Duration> InferMethod::Patience() const {
   const auto passed = std::chrono::steady_clock::now() - call_->head().arrived;
   std::optional<Duration> patience = call_->head().TimeLeft();
-  if (time_) patience = std::min(patience.value_or(*time_), *time_ - Duration(passed));
+  if (const auto time = time_.shortest()) {
+    patience = std::min(patience.value_or(*time), *time - Duration(passed));
+  }
   return patience;
 }
 
@@ -202,6 +205,7 @@ void InferMethod::Answer(InferReply&& reply) {
   running_.reset();
   if (body_) body_->Answered(reply, call_->Way());
   if (gone_) return;
+  if (gate_.bodies) gate_.bodies->OnLeaving(reply, call_->head().arrived, time_.shortest());
   timing_ = ServerTiming(reply);
   CallEnd end;
   if (!reply.status) {

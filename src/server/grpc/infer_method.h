@@ -66,11 +66,11 @@ class InferMethod final : public CallMethod, public std::enable_shared_from_this
   CallGate::Place place_;
   std::shared_ptr<BodyAdmission::Place> body_;  // of its message; null: it needs none
   std::string id_;
-  std::string timing_;            // once it is answered
-  bool came_ = false;             // the message
-  bool gone_ = false;             // the client
-  bool grpc_deadline_ = false;    // nothing limits the call more than grpc-timeout
-  std::optional<Duration> time_;  // that its model gives it; once it is known
+  std::string timing_;          // once it is answered
+  bool came_ = false;           // the message
+  bool gone_ = false;           // the client
+  bool grpc_deadline_ = false;  // nothing limits the call more than grpc-timeout
+  TimeLimit time_;              // the model's and, once the message is read, its client's
   std::optional<CallId> running_;
 };
 

@@ -399,7 +399,8 @@ class KServeHandler final : public HttpHandler {
                       });
       }
       const bool heavy = IsHeavy(reply, *pending);
-      auto make = [pending, reply = std::move(reply)]() mutable {
+      auto make = [this, pending, reply = std::move(reply)]() mutable {
+        if (bodies_) bodies_->OnLeaving(reply, pending->received, pending->limit.shortest());
         return ResponseTo(std::move(reply), *pending);
       };
       heavy ? to.AnswerHeavy(std::move(make)) : to.Answer(std::move(make));

@@ -33,6 +33,13 @@ void BodyAdmission::Place::Answered(const InferReply& reply, Duration way) {
   Leave(met ? End::kInTime : End::kInVain);
 }
 
+void BodyAdmission::OnLeaving(const InferReply& reply,
+                              std::chrono::steady_clock::time_point received,
+                              std::optional<Duration> limit) const {
+  if (!late_ || !limit || !reply.status || reply.served.outcome != Outcome::kMet) return;
+  if (std::chrono::steady_clock::now() - received > *limit) late_();
+}
+
 std::shared_ptr<BodyAdmission::Place::Gate> BodyAdmission::GateOf(const std::string& model) {
   const std::lock_guard lock(mutex_);
   std::shared_ptr<Place::Gate>& gate = gates_[model];

@@ -1,6 +1,7 @@
 // Decides by a call's header whether its body is read (pipeline/body_gate.h), for both protocols.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -21,8 +22,10 @@ namespace tactus {
 // Thread-safe. Places may outlive it.
 class BodyAdmission {
  public:
-  // `unread` is told of each call that is refused so, on the caller's thread; may be empty.
-  explicit BodyAdmission(std::function<void()> unread) : unread_(std::move(unread)) {}
+  // Told on the caller's thread, may be empty: `unread` of each call that is refused so, `late` of
+  // each answer that was in time when it was computed and late when it left for its client.
+  explicit BodyAdmission(std::function<void()> unread, std::function<void()> late = {})
+      : unread_(std::move(unread)), late_(std::move(late)) {}
 
   // A call's place, from its header to its answer.
   class Place {
@@ -53,10 +56,15 @@ class BodyAdmission {
                                          std::int64_t version, std::size_t bytes,
                                          std::optional<Duration> limit);
 
+  // The answer to a call with so much time from `received` on leaves for its client.
+  void OnLeaving(const InferReply& reply, std::chrono::steady_clock::time_point received,
+                 std::optional<Duration> limit) const;
+
  private:
   std::shared_ptr<Place::Gate> GateOf(const std::string& model);
 
   const std::function<void()> unread_;
+  const std::function<void()> late_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Place::Gate>> gates_;  // by model
 };

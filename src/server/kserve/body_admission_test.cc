@@ -126,6 +126,24 @@ TEST_F(BodyAdmissionTest, AnAnswerThatItsClientHasLateIsALoss) {
   }
 }
 
+// What the count of met calls does not see.
+TEST_F(BodyAdmissionTest, AnAnswerThatLeavesAfterItsTimeIsTold) {
+  int late = 0;
+  const BodyAdmission admission({}, [&] { ++late; });
+  const auto now = std::chrono::steady_clock::now();
+  InferReply met;
+  met.served.outcome = Outcome::kMet;
+  admission.OnLeaving(met, now, Seconds(3600));
+  admission.OnLeaving(met, now - std::chrono::hours(2), std::nullopt);
+  admission.OnLeaving(Refused(), now - std::chrono::hours(2), Seconds(3600));
+  EXPECT_EQ(late, 0);
+  admission.OnLeaving(met, now - std::chrono::hours(2), Seconds(3600));
+  EXPECT_EQ(late, 1);
+  met.served.outcome = Outcome::kLate;
+  admission.OnLeaving(met, now - std::chrono::hours(2), Seconds(3600));
+  EXPECT_EQ(late, 1) << "it counts as late already";
+}
+
 TEST_F(BodyAdmissionTest, PlacesMayOutliveIt) {
   auto admission = std::make_unique<BodyAdmission>(nullptr);
   const auto place = admission->Enter(service_, "m", -1, kLargeBody, std::nullopt);

@@ -111,6 +111,7 @@ struct ServingMetrics::Body {
   prometheus::Family<Histogram>& launch;
   prometheus::Family<Histogram>& finish;
   prometheus::Family<Counter>& refused;
+  Counter& late_answers;
   Histogram& launch_seconds = launch.Add({}, kOverheads);
   Histogram& finish_seconds = finish.Add({}, kOverheads);
 
@@ -184,7 +185,12 @@ ServingMetrics::Body::Body(MetricsOptions given)
                  .Help("From the end of a batch to the dispatcher's knowledge of it.")
                  .Register(registry)),
       refused(CounterOf(registry, "tactus_refused_total",
-                        "Calls refused before they entered a queue, by reason.")) {
+                        "Calls refused before they entered a queue, by reason.")),
+      late_answers(
+          CounterOf(registry, "tactus_late_answers_total",
+                    "Answers that were in time when they were computed, and late when they left "
+                    "for their clients. They count among outcome=\"met\".")
+              .Add({})) {
   prometheus::BuildGauge()
       .Name("tactus_build_info")
       .Help("1, with what is running as labels.")
@@ -293,6 +299,8 @@ void ServingMetrics::OnUnread() {
   body_->refused.Add({{"reason", "unread"}}).Increment();
   body_->bad.fetch_add(1, std::memory_order_relaxed);
 }
+
+void ServingMetrics::OnLateAnswer() { body_->late_answers.Increment(); }
 
 void ServingMetrics::OnBatch(const ModelSpec& model, const BatchRecord& record) {
   ModelSeries& s = body_->SeriesOf(model);

@@ -93,6 +93,8 @@ class ServingMetrics final : public Observer {
   void OnRefused(std::string_view model, ErrorCode code) override;
   // A call was refused by its header: its body was not read.
   void OnUnread();
+  // An answer that was in time when it was computed was late when it left for its client.
+  void OnLateAnswer();
   void OnBatch(const ModelSpec& model, const BatchRecord& record) override;
 
  private:
