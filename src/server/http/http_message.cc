@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/append.h"
 #include "server/access/client_limits.h"
 #include "server/kserve/rest_bodies.h"
 
@@ -79,11 +80,9 @@ std::size_t SizeOf(const HttpResponse& response) {
 std::string ResponseHead(const HttpResponse& response, bool keep_alive) {
   std::string head;
   head.reserve(192 + response.fields.size());
-  fmt::format_to(std::back_inserter(head), "HTTP/1.1 {} {}\r\nContent-Type: {}\r\n{}",
-                 response.status, Reason(response.status), response.content_type, response.fields);
-  if (response.rest == nullptr) {
-    fmt::format_to(std::back_inserter(head), "Content-Length: {}\r\n", SizeOf(response));
-  }
+  AppendAll(head, "HTTP/1.1 ", response.status, " ", Reason(response.status),
+            "\r\nContent-Type: ", response.content_type, "\r\n", response.fields);
+  if (response.rest == nullptr) AppendAll(head, "Content-Length: ", SizeOf(response), "\r\n");
   // Said in both cases: clients of HTTP/1.0 keep a connection only when told.
   head += keep_alive ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
   return head;

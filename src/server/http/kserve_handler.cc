@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/append.h"
 #include "platform/task_queue.h"
 #include "server/access/paced_refusals.h"
 #include "server/http/route.h"
@@ -429,7 +430,8 @@ class KServeHandler final : public HttpHandler {
   }
 
   static HttpResponse ResponseTo(InferReply&& reply, const Pending& pending) {
-    std::string timing = fmt::format("Server-Timing: {}\r\n", ServerTiming(reply));
+    std::string timing = "Server-Timing: ";
+    AppendAll(timing, ServerTiming(reply), "\r\n");
     if (!reply.status) {
       HttpResponse refusal = RefusalOf(reply.status.error(), pending.strict);
       refusal.fields += timing;
@@ -444,8 +446,7 @@ class KServeHandler final : public HttpHandler {
     response.fields = std::move(timing);
     if (encoded->has_binary) {
       response.content_type = "application/octet-stream";
-      response.fields +=
-          fmt::format("Inference-Header-Content-Length: {}\r\n", encoded->json.size());
+      AppendAll(response.fields, "Inference-Header-Content-Length: ", encoded->json.size(), "\r\n");
     }
     response.body = std::move(encoded->json);
     response.parts = std::move(encoded->binary);

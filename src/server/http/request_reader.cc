@@ -131,11 +131,15 @@ std::string_view OriginForm(std::string_view target) {
 
 Expected<TimeLimit> TimeLimitOf(const http::fields& head) {
   TimeLimit limit;
-  for (const std::string_view name : kTimeHeaders) {
-    // A proxy may add its own to the client's: the shortest of them holds.
-    const auto [first, last] = head.equal_range(beast::string_view(name.data(), name.size()));
-    for (auto field = first; field != last; ++field) {
-      if (Status read = ReadTimeHeader(name, View(field->value()), limit); !read) {
+  for (const auto& field : head) {
+    if (field.name() != http::field::unknown) continue;
+    for (const std::string_view name : kTimeHeaders) {
+      const beast::string_view given = field.name_string();
+      if (given.size() != name.size() || !beast::iequals(given, {name.data(), name.size()})) {
+        continue;
+      }
+      // A proxy may add its own to the client's: the shortest of them holds.
+      if (Status read = ReadTimeHeader(name, View(field.value()), limit); !read) {
         return std::unexpected(std::move(read.error()));
       }
     }

@@ -41,6 +41,7 @@ int HexDigit(char c) {
 }
 
 std::string Decoded(std::string_view text) {
+  if (text.find('%') == text.npos) return std::string(text);
   std::string decoded;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool escape = text[i] == '%' && i + 2 < text.size();

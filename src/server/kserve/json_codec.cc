@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/append.h"
 #include "server/kserve/json_text.h"
 
 namespace tactus {
@@ -50,14 +51,12 @@ std::shared_ptr<std::vector<std::byte>> WithLength(std::span<const std::byte> bo
 void AppendShape(std::string& out, std::span<const std::int64_t> shape) { out += ToString(shape); }
 
 void AppendServedBy(std::string& out, const ServedBy& served) {
-  out += R"(,"parameters":{")";
-  out += kParameterExit;
-  out += "\":";
+  AppendAll(out, R"(,"parameters":{")", kParameterExit, R"(":)");
   AppendJsonString(out, served.exit);
-  fmt::format_to(std::back_inserter(out), R"(,"{}":{},"{}":{},"{}":{})", kParameterBatch,
-                 served.batch, kParameterQueue, served.queue_us, kParameterExecution,
-                 served.execution_us);
-  if (served.emulated) fmt::format_to(std::back_inserter(out), R"(,"{}":true)", kParameterEmulated);
+  AppendAll(out, R"(,")", kParameterBatch, R"(":)", served.batch);
+  AppendAll(out, R"(,")", kParameterQueue, R"(":)", served.queue_us);
+  AppendAll(out, R"(,")", kParameterExecution, R"(":)", served.execution_us);
+  if (served.emulated) AppendAll(out, R"(,")", kParameterEmulated, R"(":true)");
   out += '}';
 }
 
@@ -129,7 +128,7 @@ Expected<EncodedResponse> EncodeInferResponse(const InferReply& reply, const Res
   json.reserve(512);
   json += R"({"model_name":)";
   AppendJsonString(json, reply.model->name);
-  fmt::format_to(std::back_inserter(json), R"(,"model_version":"{}")", reply.model->version);
+  AppendAll(json, R"(,"model_version":")", reply.model->version, R"(")");
   if (!form.id.empty()) {
     json += R"(,"id":)";
     AppendJsonString(json, form.id);
@@ -141,11 +140,11 @@ Expected<EncodedResponse> EncodeInferResponse(const InferReply& reply, const Res
     if (i > 0) json += ',';
     json += R"({"name":)";
     AppendJsonString(json, output.name);
-    fmt::format_to(std::back_inserter(json), R"(,"datatype":"{}","shape":)", Name(output.type));
+    AppendAll(json, R"(,"datatype":")", Name(output.type), R"(","shape":)");
     AppendShape(json, output.shape);
     if (form.Binary(i)) {
       const std::size_t size = SizeOf(output);
-      fmt::format_to(std::back_inserter(json), R"(,"parameters":{{"binary_data_size":{}}})", size);
+      AppendAll(json, R"(,"parameters":{"binary_data_size":)", size, "}");
       response.binary.insert(response.binary.end(), output.parts.begin(), output.parts.end());
       response.binary_bytes += size;
       response.has_binary = true;

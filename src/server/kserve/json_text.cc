@@ -30,6 +30,9 @@ std::size_t SequenceLength(std::string_view text) {
   return length;
 }
 
+// Stands for itself in a JSON string, and for no part of a longer sequence.
+bool IsPlain(char c) { return static_cast<signed char>(c) >= 0x20 && c != '"' && c != '\\'; }
+
 void AppendEscaped(std::string& out, char c) {
   switch (c) {
     case '"':
@@ -137,6 +140,10 @@ std::size_t Utf8Prefix(std::string_view text) {
 void AppendJsonString(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
+    const auto plain = std::ranges::find_if_not(text, IsPlain);
+    out.append(text.begin(), plain);
+    text.remove_prefix(static_cast<std::size_t>(plain - text.begin()));
+    if (text.empty()) break;
     const char c = text[0];
     const std::size_t length = SequenceLength(text);
     if (length == 0) {
