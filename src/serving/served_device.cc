@@ -113,7 +113,6 @@ Status ServedDevice::OpenJournals(const RuntimeOptions& options) {
 Status ServedDevice::Load() {
   const auto cores = static_cast<int>(AllowedCores().size());
   if (const auto doubt = CoresDoubt(o_, cores)) log_->warn(*doubt);
-  for (const std::string& line : o_.chosen_lanes) log_->info("lanes: {}", line);
   RuntimeOptions options = RuntimeOptionsOf(o_);
   Isolate(o_, options);
   options.split = split_;
@@ -122,6 +121,7 @@ Status ServedDevice::Load() {
   runtime_ = std::make_unique<Runtime>(options, PartsOf(std::move(policy)));
   for (const std::string& each : o_.folders->Overlooked()) log_->warn(each);
   if (Status started = runtime_->Start(RepositoryOptionsOf(o_, log_)); !started) return started;
+  for (const std::string& line : o_.chosen_lanes) log_->info("lanes: {}", line);
   if (Status host = StartHost(options); !host) return host;
   if (Status split = SplitDevice(); !split) return split;
   return resumed_ ? CheckPredictor(*resumed_, o_.predictor, PredictorHere()) : Status();
