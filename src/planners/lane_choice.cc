@@ -195,8 +195,8 @@ std::string SplitText(const LaneSplit& split) {
 }
 
 std::string WorthText(const LaneWorth& worth, int known) {
-  std::string text = worth.peak_rps < 100 ? fmt::format("about {:.2g} requests/s", worth.peak_rps)
-                                          : fmt::format("about {:.0f} requests/s", worth.peak_rps);
+  const bool few = worth.peak_rps < 100;
+  std::string text = fmt::format("about {:.{}f} requests/s", worth.peak_rps, few ? 1 : 0);
   if (worth.met < known) text += fmt::format(" of {} of the {} models", worth.met, known);
   return text;
 }
