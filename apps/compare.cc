@@ -56,6 +56,19 @@ struct Series {
   std::vector<Experiment> experiments;  // one a seed
 };
 
+// Where lanes are chosen, the choice is the point's.
+Expected<Experiment> AtPoint(const CompareOptions& options, const Experiment& base,
+                             const Point& point) {
+  if (point.key.empty()) return base;
+  Experiment changed = base;
+  const auto set = Override(changed.scenario, point.key, point.value);
+  if (!set) return InvalidArgument("--sweep " + set.error().message);
+  if (base.chosen_lanes.empty()) return changed;
+  std::vector<std::string> settings = options.settings;
+  settings.push_back(point.key + "=" + point.value);
+  return LoadExperiment(options.scenario, settings, {options.json});
+}
+
 Expected<std::vector<Series>> PlannedSeries(const CompareOptions& options) {
   const auto base = LoadExperiment(options.scenario, options.settings, {options.json});
   if (!base) return std::unexpected(base.error());
@@ -66,15 +79,13 @@ Expected<std::vector<Series>> PlannedSeries(const CompareOptions& options) {
   if (auto checked = CheckPolicies(policies); !checked) return std::unexpected(checked.error());
   std::vector<Series> plan;
   for (const Point& point : *points) {
+    const auto changed = AtPoint(options, *base, point);
+    if (!changed) return std::unexpected(changed.error());
     for (const std::string& policy : policies) {
       Series& series = plan.emplace_back(Series{point, policy, {}});
       for (int i = 0; i < options.seeds; ++i) {
-        Experiment& experiment = series.experiments.emplace_back(*base);
+        Experiment& experiment = series.experiments.emplace_back(*changed);
         experiment.scenario.policy = policy;
-        if (!point.key.empty()) {
-          const auto set = Override(experiment.scenario, point.key, point.value);
-          if (!set) return InvalidArgument("--sweep " + set.error().message);
-        }
         experiment.scenario.seed = first + static_cast<std::uint64_t>(i);
       }
     }

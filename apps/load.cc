@@ -169,6 +169,7 @@ Expected<Scenario> MakeScenario(const LoadFlags& flags) {
     }
     scenario->lane_kinds.clear();  // a server's lanes are alike, and stay
     scenario->lane_faults.clear();
+    if (scenario->lanes == kAutoLanes) scenario->lanes = 1;  // the server's own choice is its own
     if (flags.lanes > 0) scenario->lanes = flags.lanes;
     return scenario;
   }

@@ -106,6 +106,11 @@ int RunMeasure(const MeasureCommand& command) {
       command.scenario, settings,
       {command.json, command.predictions, command.options.journal, command.options.save_predictor});
   if (!experiment) return ReportBadInput(experiment.error());
+  if (!experiment->chosen_lanes.empty()) {
+    return ReportBadInput({ErrorCode::kInvalidArgument,
+                           "[lanes] count = \"auto\" is for simulation, where a machine is "
+                           "stated; state a number, or --set lanes.count=1"});
+  }
   if (!command.predictions.empty()) {
     const Status predicts = CheckPredicts(experiment->scenario.policy);
     if (!predicts) return ReportBadInput(predicts.error());

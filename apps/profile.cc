@@ -21,6 +21,7 @@
 #include "metrics/report.h"
 #include "output_file.h"
 #include "platform/process.h"
+#include "platform/processors.h"
 #include "profiling/machine.h"
 #include "profiling/machine_peaks.h"
 #include "profiling/profile_text.h"
@@ -295,6 +296,10 @@ int MeasureModels(const ProfileCommand& command) {
   profile.models = profiler.Result();
   std::set<std::string> told;
   if (on_cpu) {
+    const std::vector<int> threads = ThreadsToTry(command.threads, FindProcessors().usable());
+    for (const std::string& warning : profiler.AddThreads(threads, profile.models)) {
+      PrintWarning(warning);
+    }
     told = AddUses(before, profiler, profile.models);
   } else {
     AddDeviceUses(command, profiler, profile.models);

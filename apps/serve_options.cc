@@ -136,10 +136,28 @@ void DeclareHostLanes(ServeOptions& o, CLI::App& command) {
       ->check(CLI::Range(1, 256));
 }
 
+// "auto" as kAutoLanes, or a number.
+CLI::Validator LaneCount() {
+  return {[](std::string& text) {
+            if (text == "auto") {
+              text = std::to_string(kAutoLanes);
+              return std::string();
+            }
+            return CLI::Range(1, 4096)(text);
+          },
+          "", "LaneCount"};
+}
+
 void DeclareLanes(ServeOptions& o, CLI::App& command) {
   command.option_defaults()->group("Scheduling");
-  command.add_option("--lanes", o.lanes, "Parts of the machine that run batches side by side")
-      ->check(CLI::Range(1, 4096));
+  command
+      .add_option("--lanes", o.lanes,
+                  "Parts of the machine that run batches side by side; auto: as many as its "
+                  "processors allow, of as many threads as the profile advises (docs/lanes.md). "
+                  "Where --threads is given and this is not: 1")
+      ->transform(LaneCount())
+      ->option_text("N|auto")
+      ->default_str("auto");
   DeclareHostLanes(o, command);
   command
       .add_option("--slots", o.slots,
@@ -147,8 +165,11 @@ void DeclareLanes(ServeOptions& o, CLI::App& command) {
       ->check(CLI::Range(1, 64));
   command
       .add_option("--threads", o.threads,
-                  "Threads of the engine that run one batch; profile with the same number")
-      ->check(CLI::Range(1, 1024));
+                  "Threads of the engine that run one batch; profile with the same number. Without "
+                  "this, --lanes auto chooses them, and --lanes N has 1")
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N")
+      ->default_str("");
   command.add_flag(
       "--pin,!--no-pin", o.pin,
       "Pin each lane to cores of its own, one for each thread of its slots, if there are "
@@ -426,6 +447,8 @@ CLI::Validator DeviceName() {
 }
 
 void Declare(ServeOptions& o, CLI::App& command) {
+  o.lanes = kUnsaid;
+  o.threads = kUnsaid;
   command.option_defaults()->always_capture_default();
   DeclareModels(o, command);
   DeclareScheduling(o, command);

@@ -108,6 +108,7 @@ int RunSimulate(const SimulateOptions& options) {
   progress.reset();
   if (!report) return ReportBadInput(report.error());
   const std::vector<RunReport> runs = {*report};
+  if (!experiment->chosen_lanes.empty()) split += "lanes: " + experiment->chosen_lanes + "\n";
   fmt::print("{}{}{}{}\n{}", Heading(*report), split,
              ScenarioDoubts(experiment->scenario, experiment->profile),
              PolicyDoubts(*experiment, experiment->scenario.policy), ToTable(runs, options.wide));

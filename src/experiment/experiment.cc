@@ -8,6 +8,7 @@
 #include "check/doubts.h"
 #include "core/learner.h"
 #include "dispatch/journal_file.h"
+#include "experiment/auto_lanes.h"
 #include "experiment/kept_files.h"
 #include "experiment/kept_predictor.h"
 #include "metrics/request_file.h"
@@ -67,7 +68,14 @@ Expected<Experiment> LoadExperiment(const std::string& path,
   if (const auto kept = KeepFilesOf(*scenario, written); !kept) {
     return std::unexpected(kept.error());
   }
-  return Experiment{std::move(*scenario), std::move(*profile)};
+  Experiment experiment{std::move(*scenario), std::move(*profile)};
+  if (experiment.scenario.lanes != kAutoLanes) return experiment;
+  const auto question = LaneQuestionOf(experiment.scenario, experiment.profile);
+  if (!question) return std::unexpected(question.error());
+  const LaneChoice choice = ChooseLanes(*question);
+  TakeLanes(choice, experiment.scenario, experiment.profile);
+  experiment.chosen_lanes = choice.why;
+  return experiment;
 }
 
 Status CheckNoPipelines(const Scenario& scenario) {

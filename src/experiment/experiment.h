@@ -29,6 +29,8 @@ struct Experiment {
   // How devices are split, at first where the scenario has a [plan] planner; null: it does not say.
   std::shared_ptr<const Plan> plan = nullptr;
   std::vector<double> planned_rps = {};  // by ModelId, that the plan was made for
+  // Which lanes were chosen and why, of a scenario that leaves it open (kAutoLanes).
+  std::string chosen_lanes = {};
 };
 
 // "key=value", at the first '='.

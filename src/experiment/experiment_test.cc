@@ -73,5 +73,26 @@ TEST(KeptFiles, RefusesToWriteWhatIsRead) {
   EXPECT_TRUE(KeepFiles("s.toml", {"/dev/null"}, {"/dev/null"})) << "no regular file";
 }
 
+// A scenario that leaves its lanes open would have none.
+TEST(Experiment, ChoosesLanesWhereTheScenarioLeavesThemOpen) {
+  const auto loaded = LoadExperiment(kScenario, {"lanes.count=auto", "processors=8"});
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(loaded->scenario.lanes, 7);
+  EXPECT_THAT(loaded->chosen_lanes, HasSubstr("7 lanes of 1 thread on 8 processors"));
+  const auto stated = LoadExperiment(kScenario, {"lanes.count=3", "processors=8"});
+  ASSERT_TRUE(stated) << stated.error().message;
+  EXPECT_EQ(stated->scenario.lanes, 3);
+  EXPECT_EQ(stated->chosen_lanes, "");
+  EXPECT_THAT(LoadExperiment(kScenario, {"lanes.count=auto"}).error().message,
+              HasSubstr("processors = 16"));
+  EXPECT_THAT(LoadExperiment(kScenario, {"lanes.count=most"}).error().message,
+              HasSubstr("must be a whole number from 1 to 4096, or auto"));
+  EXPECT_THAT(
+      LoadExperiment(kScenario, {"lanes.count=auto", "processors=8", "autoscale.interval_s=1"})
+          .error()
+          .message,
+      HasSubstr("leave out [[lane_kinds]]"));
+}
+
 }  // namespace
 }  // namespace tactus

@@ -36,10 +36,10 @@ Profiler::~Profiler() {
   for (const auto& subject : subjects_) subject->engine.Unload(subject->handle);
 }
 
-LaneSpec Profiler::Lane() const {
+LaneSpec Profiler::Lane(int threads) const {
   if (options_.share) return {.fraction = *options_.share, .placement = CudaPlacement{}};
-  CpuPlacement cpu{.threads = options_.threads};
-  if (options_.pin) cpu.cores = AssignCores(AllowedCores(), 1, options_.threads).lane(0);
+  CpuPlacement cpu{.threads = threads};
+  if (options_.pin) cpu.cores = AssignCores(AllowedCores(), 1, threads).lane(0);
   return {.placement = cpu};
 }
 
@@ -166,7 +166,7 @@ void Profiler::LeaveOut(const std::vector<bool>& fails) {
   for (Cell& cell : cells_) cell.subject = now[cell.subject];
 }
 
-Expected<Profiler::OneRun> Profiler::RunOnce(const Cell& cell) {
+Expected<Profiler::OneRun> Profiler::RunOn(ModelHandle handle, const Cell& cell) {
   Subject& subject = *subjects_[cell.subject];
   inputs_.clear();
   for (int i = 0; i < cell.batch; ++i) inputs_.push_back(subject.rows[i].inputs());
@@ -174,7 +174,7 @@ Expected<Profiler::OneRun> Profiler::RunOnce(const Cell& cell) {
                      ExitId(static_cast<ExitId::rep>(cell.exit)), inputs_};
   OneAnswer answer;
   const auto begin = Clock::now();
-  subject.engine.Submit(subject.handle, job, answer);
+  subject.engine.Submit(handle, job, answer);
   const BatchResult result = answer.Wait();
   const auto end = Clock::now();
   if (result.status) return OneRun{end - begin, result.device};

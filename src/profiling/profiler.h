@@ -45,6 +45,10 @@ struct ProfilerOptions {
   std::uint64_t seed = 1;  // of the inputs and of the order of cells
 };
 
+// 1, 2, 4, ... up to `processors`, that itself, and `measured`: with what `tactus profile` compares
+// threads. Empty where there is nothing to compare.
+std::vector<int> ThreadsToTry(int measured, int processors);
+
 struct ProfilerProgress {
   double done = 0;  // share of the work, in [0, 1]
   Duration elapsed{};
@@ -83,6 +87,11 @@ class Profiler {
   // left without such figures. And one for each model whose figures may be off by more than
   // kMostUncertainty, since its latencies moved by as much while they were measured.
   std::vector<std::string> AddUses(const MachinePeaks& peaks, std::vector<ProfiledModel>& models);
+  // Adds to what Result gave how the smallest and the largest batch of each exit gain from threads:
+  // medians of a few runs with each of `threads` (ascending), in turns. For models on the
+  // profiler's own engine; returns a line for each that cannot be run so.
+  std::vector<std::string> AddThreads(const std::vector<int>& threads,
+                                      std::vector<ProfiledModel>& models);
   // How uncertain the latencies of model `subject` of Result are; nothing where they held still.
   std::optional<std::string> UncertaintyOf(std::size_t subject) const;
   // The same of a device (the engine is a DeviceMeter), which runs batches anew for it: what the
@@ -111,13 +120,24 @@ class Profiler {
     int said = 0;
   };
 
-  LaneSpec Lane() const;
+  LaneSpec Lane() const { return Lane(options_.threads); }
+  LaneSpec Lane(int threads) const;
   Status RunRounds(const std::function<bool(const ProfilerProgress&)>& go_on);
   struct OneRun {
     Duration took{};
     std::optional<DeviceTimes> device;
   };
-  Expected<OneRun> RunOnce(const Cell& cell);
+  Expected<OneRun> RunOnce(const Cell& cell) {
+    return RunOn(subjects_[cell.subject]->handle, cell);
+  }
+  Expected<OneRun> RunOn(ModelHandle handle, const Cell& cell);
+  // The subject, loaded once more for so many threads.
+  struct OnThreads {
+    int threads = 1;
+    std::vector<int> cores;
+    ModelHandle handle;
+  };
+  Status RunTurns(const std::vector<OnThreads>& loaded, std::size_t subject, ProfiledModel& model);
   Status TakeTurn(Cell& cell);
   void LeaveOut(const std::vector<bool>& fails);
   Status WarmUp();

@@ -402,5 +402,51 @@ TEST(SampleRow, IsWhatTheModelsFolderStates) {
   EXPECT_THAT(refused(2, {"other", {3}, Data::kZeros, {}}), HasSubstr("which it has not"));
 }
 
+// The choice of lanes would have nothing to go by, or go by runs of the wrong threads.
+TEST(Profiler, ComparesThreadsInTurns) {
+  NotingEngine engine;
+  Profiler profiler(engine, Few(2));
+  ASSERT_TRUE(profiler.Add(Spec("m", 2, 3)));
+  ASSERT_TRUE(profiler.Run(GoOn));
+  std::vector<ProfiledModel> models = profiler.Result();
+  const std::uint64_t before = engine.loaded;
+  engine.asked.clear();
+  EXPECT_THAT(profiler.AddThreads({1, 2, 4}, models), testing::IsEmpty());
+  EXPECT_EQ(engine.loaded, before + 3);
+  EXPECT_EQ(engine.unloaded, 3u);
+  for (const ProfiledExit& exit : models[0].exits) {
+    ASSERT_EQ(exit.by_threads.size(), 3u);
+    EXPECT_EQ(exit.by_threads[2].threads, 4);
+    EXPECT_GT(exit.by_threads[2].one_ms, 0);
+    EXPECT_GE(exit.by_threads[2].largest_ms, exit.by_threads[2].one_ms);
+  }
+  // Batches of one and of three, each with all three before the first has its turn again.
+  ASSERT_GT(engine.asked.size(), 18u);
+  EXPECT_EQ(engine.asked[0], (NotingEngine::Asked{before + 1, 0, 1}));
+  EXPECT_EQ(engine.asked[3], (NotingEngine::Asked{before + 1, 0, 3}));
+  EXPECT_EQ(engine.asked[6], (NotingEngine::Asked{before + 2, 0, 1}));
+  EXPECT_EQ(engine.asked[18], (NotingEngine::Asked{before + 1, 0, 1}));
+  EXPECT_THAT(profiler.AddThreads({}, models), testing::IsEmpty());
+}
+
+TEST(Profiler, SaysOfWhichModelItCannotCompareThreads) {
+  NotingEngine engine;
+  Profiler profiler(engine, Few(2));
+  ASSERT_TRUE(profiler.Add(Spec("m", 1, 1)));
+  ASSERT_TRUE(profiler.Run(GoOn));
+  std::vector<ProfiledModel> models = profiler.Result();
+  engine.rejects = engine.loaded + 2;
+  const std::vector<std::string> said = profiler.AddThreads({1, 2}, models);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_THAT(said[0], HasSubstr("model 'm': how it gains from threads is not known: "));
+  EXPECT_THAT(models[0].exits[0].by_threads, testing::IsEmpty());
+}
+
+TEST(ThreadsToTry, DoublesUpToTheProcessors) {
+  EXPECT_THAT(ThreadsToTry(1, 1), testing::IsEmpty());
+  EXPECT_THAT(ThreadsToTry(1, 2), testing::ElementsAre(1, 2));
+  EXPECT_THAT(ThreadsToTry(3, 12), testing::ElementsAre(1, 2, 3, 4, 8, 12));
+}
+
 }  // namespace
 }  // namespace tactus

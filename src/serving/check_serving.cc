@@ -23,6 +23,7 @@
 #include "server/kserve/ensemble_config.h"
 #include "server/kserve/model_config.h"
 #include "service/model_folders.h"
+#include "serving/auto_lanes.h"
 #include "serving/device.h"
 #include "serving/plans.h"
 #include "serving/runtime_options.h"
@@ -33,7 +34,7 @@ namespace {
 
 class ServingCheck {
  public:
-  explicit ServingCheck(const ServeOptions& options) : o_(WithFolders(options)) {}
+  explicit ServingCheck(const ServeOptions& options) : o_(WithLanes(WithFolders(options))) {}
 
   Expected<ServingDoubts> Run();
 

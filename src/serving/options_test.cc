@@ -8,6 +8,8 @@
 #include <spdlog/logger.h>
 
 #include "base/temporary_folder_test.h"
+#include "platform/processors.h"
+#include "serving/auto_lanes.h"
 #include "serving/device.h"
 #include "serving/front_end.h"
 #include "serving/isolation.h"
@@ -108,6 +110,72 @@ TEST(IsolationTest, LanesComeBackAndTheWatchdogEndsProcesses) {
   o.watchdog_multiple = 0;
   Isolate(o, engines);
   EXPECT_EQ(engines.isolation->stop_grace, Duration{});
+}
+
+// Otherwise one core of many serves, or an option that somebody gave is overruled.
+TEST(LanesTest, AreChosenWhereNobodySaysThem) {
+  const TemporaryFolder folder;
+  ServeOptions o;
+  o.models = {folder.path()};
+  o.lanes = kUnsaid;
+  o.threads = kUnsaid;
+  o = WithFolders(o);
+  const int processors = FindProcessors().usable();
+  const ServeOptions chosen = WithLanes(o);
+  EXPECT_EQ(chosen.lanes, processors > 2 ? processors - 1 : processors);
+  EXPECT_EQ(chosen.threads, 1);
+  ASSERT_EQ(chosen.chosen_lanes.size(), 3u);
+  EXPECT_THAT(chosen.chosen_lanes[0], StartsWith("found "));
+  EXPECT_THAT(chosen.chosen_lanes[1], HasSubstr("no profile says"));
+  EXPECT_THAT(chosen.chosen_lanes[2], HasSubstr("--lanes N"));
+
+  o.lanes = kAutoLanes;
+  o.threads = processors + 1;
+  EXPECT_EQ(WithLanes(o).lanes, 1);
+  EXPECT_EQ(WithLanes(o).threads, processors + 1);
+}
+
+TEST(LanesTest, WhatIsSaidHoldsAndTheOtherIsOne) {
+  ServeOptions o;
+  o.lanes = kUnsaid;
+  o.threads = 3;
+  EXPECT_EQ(WithLanes(o).lanes, 1);
+  EXPECT_EQ(WithLanes(o).threads, 3);
+  o.lanes = 5;
+  o.threads = kUnsaid;
+  EXPECT_EQ(WithLanes(o).lanes, 5);
+  EXPECT_EQ(WithLanes(o).threads, 1);
+  EXPECT_TRUE(WithLanes(o).chosen_lanes.empty());
+}
+
+TEST(LanesTest, LanesOnNoProcessorAreNotChosen) {
+  for (const auto& change :
+       std::array<void (*)(ServeOptions&), 3>{[](ServeOptions& p) { p.engine = "emulated"; },
+                                              [](ServeOptions& p) { p.device = "cuda:0"; },
+                                              [](ServeOptions& p) { p.planner = "gpulet"; }}) {
+    ServeOptions o;
+    o.lanes = kAutoLanes;
+    o.threads = kUnsaid;
+    change(o);
+    EXPECT_EQ(WithLanes(o).lanes, 1);
+    EXPECT_EQ(WithLanes(o).threads, 1);
+    EXPECT_TRUE(WithLanes(o).chosen_lanes.empty());
+  }
+}
+
+// Latencies of one thread would be believed of two.
+TEST(LanesTest, AProfileIsOfTheThreadsThatServeOrKnowsThem) {
+  ProfiledModel model{.name = "m", .max_batch = 1};
+  model.exits.push_back(
+      {.name = "1", .cells = {{.mean_ms = 1}}, .by_threads = {{1, 1, 1}, {2, 1, 1}}});
+  ProfileFile profile{.models = {model}};
+  ServeOptions o;
+  o.threads = 2;
+  EXPECT_EQ(ThreadsOfProfile(o, profile), 2) << "they were given";
+  o.chosen_lanes = {"chose"};
+  EXPECT_EQ(ThreadsOfProfile(o, profile), 1);
+  profile.models[0].exits[0].by_threads.clear();
+  EXPECT_EQ(ThreadsOfProfile(o, profile), 2);
 }
 
 // Otherwise a device without a lane would serve nothing.

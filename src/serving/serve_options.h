@@ -14,6 +14,10 @@ namespace tactus {
 
 class ModelFolders;
 
+// Of --lanes and --threads: the option is not there. Without both the lanes are chosen
+// (kAutoLanes); without one of them it is 1.
+inline constexpr int kUnsaid = -1;
+
 struct ServeOptions {
   std::vector<std::string> models;        // repositories
   std::shared_ptr<ModelFolders> folders;  // of those (WithFolders); null until then
@@ -36,10 +40,11 @@ struct ServeOptions {
   std::string onnxruntime;
   std::string device = "cpu";
   bool isolate = false;
-  int lanes = 1;
+  int lanes = 1;  // or kAutoLanes, or kUnsaid, until WithLanes
   int host_lanes = 1;
   int slots = 1;
-  int threads = 1;
+  int threads = 1;                        // or kUnsaid, until WithLanes
+  std::vector<std::string> chosen_lanes;  // lines for people, where both were chosen (WithLanes)
   std::string plan;
   std::string planner;                // NAME[:OPTIONS]
   std::vector<std::string> on_share;  // PERCENT=FILE

@@ -17,10 +17,12 @@
 #include "runtime/layout/lane_layout.h"
 #include "runtime/models/model_profile.h"
 #include "server/kserve/ensemble_config.h"
+#include "serving/auto_lanes.h"
 #include "serving/device.h"
 #include "serving/isolation.h"
 #include "serving/plans.h"
 #include "serving/runtime_options.h"
+#include "workload/profile_threads.h"
 
 namespace tactus {
 
@@ -74,8 +76,13 @@ Status ServedDevice::LoadProfileFile() {
   if (o_.engine == "emulated") return {};  // it stands for the profile's machine, whichever it is
   const auto engine = MainEngine();
   if (!engine) return std::unexpected(engine.error());
-  return CheckMachine(*profile_, ThisMachine((*engine)->traits(), o_.threads),
-                      o_.allow_other_machine);
+  const int threads = ThreadsOfProfile(o_, *profile_);
+  const Status here =
+      CheckMachine(*profile_, ThisMachine((*engine)->traits(), threads), o_.allow_other_machine);
+  if (here && !o_.chosen_lanes.empty() && threads != o_.threads) {
+    profile_ = AtThreads(*profile_, o_.threads);
+  }
+  return here;
 }
 
 Status ServedDevice::ReadShares() {
@@ -114,6 +121,7 @@ Status ServedDevice::Load() {
   runtime_ = std::make_unique<Runtime>(options, PartsOf(std::move(policy)));
   for (const std::string& each : o_.folders->Overlooked()) log_->warn(each);
   if (Status started = runtime_->Start(RepositoryOptionsOf(o_, log_)); !started) return started;
+  for (const std::string& line : o_.chosen_lanes) log_->info("lanes: {}", line);
   if (Status host = StartHost(options); !host) return host;
   if (Status split = SplitDevice(); !split) return split;
   return resumed_ ? CheckPredictor(*resumed_, o_.predictor, PredictorHere()) : Status();
@@ -215,8 +223,9 @@ std::string ServedDevice::LanesText() const {
     return fmt::format("{} core{}, split {}", split_->cores, split_->cores == 1 ? "" : "s",
                        SplitText(o_));
   }
-  return fmt::format("{} lane{}{}{}", o_.lanes, o_.lanes == 1 ? "" : "s",
+  return fmt::format("{} lane{}{}{}{}", o_.lanes, o_.lanes == 1 ? "" : "s",
                      o_.slots == 1 ? "" : fmt::format(" of {} slots", o_.slots),
+                     o_.threads == 1 ? "" : fmt::format(" of {} threads", o_.threads),
                      OnDevices(o_) ? " on " + o_.device : "");
 }
 

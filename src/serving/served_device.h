@@ -41,7 +41,7 @@ class ServedDevice {
   PipelineJournal* pipeline_journal() { return journals_.pipelines(); }
   // Adds what it knows beside the runtime: of the engines, the planner and the journal.
   void AddTo(RuntimeReading& reading) const;
-  // "2 lanes of 2 slots", "4 cores, split as plan.json says".
+  // "2 lanes of 2 slots", "1 lane of 4 threads", "4 cores, split as plan.json says".
   std::string LanesText() const;
   // Where the times of a model's batches come from.
   std::string LatenciesOf(const ModelSpec& spec) const;

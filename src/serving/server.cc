@@ -13,6 +13,7 @@
 #include "metrics/report.h"
 #include "server/kserve/ensemble_config.h"
 #include "server/kserve/validation.h"
+#include "serving/auto_lanes.h"
 #include "serving/device.h"
 #include "serving/idle_memory.h"
 #include "serving/peer_port.h"
@@ -95,7 +96,7 @@ std::string AboutServed(const std::string& repository, bool empty, bool emulated
 }  // namespace
 
 Server::Server(const ServeOptions& options, const LogQueue& logs)
-    : o_(WithFolders(WithALaneOnEach(options))), logs_(logs), log_(logs.log()) {}
+    : o_(WithALaneOnEach(WithLanes(WithFolders(options)))), logs_(logs), log_(logs.log()) {}
 
 Expected<std::unique_ptr<Server>> Server::Make(const ServeOptions& options, const LogQueue& logs) {
   std::unique_ptr<Server> server(new Server(options, logs));

@@ -18,6 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kMostBatch = 4096;
+constexpr int kMostThreads = 4096;
 constexpr const char* kMeasureAgain = "; measure again with `tactus profile`, or repair the file";
 
 ProfileCell ReadCell(const JsonReader& reader) {
@@ -85,6 +86,19 @@ void ReadCells(const JsonReader& reader, int max_batch, ProfiledModel& model, Pr
   }
 }
 
+void ReadThreads(const JsonReader& reader, ProfiledExit& exit) {
+  if (!reader.Has("by_threads")) return;
+  reader.Each("by_threads", [&](const JsonReader& element) {
+    const int before = exit.by_threads.empty() ? 0 : exit.by_threads.back().threads;
+    const ProfiledThreads& read =
+        exit.by_threads.emplace_back(static_cast<int>(element.Integer("threads", 1, kMostThreads)),
+                                     element.Number("one_ms", 0), element.Number("largest_ms", 0));
+    if (read.threads <= before) element.Complain("threads", "must ascend, without repeats");
+    if (read.one_ms <= 0) element.Complain("one_ms", "must be above 0");
+    if (read.largest_ms <= 0) element.Complain("largest_ms", "must be above 0");
+  });
+}
+
 ProfiledModel ReadModel(const JsonReader& reader) {
   ProfiledModel model;
   model.name = reader.Text("name");
@@ -103,6 +117,7 @@ ProfiledModel ReadModel(const JsonReader& reader) {
     if (exit.accuracy > 1) element.Complain("accuracy", "is a fraction, at most 1");
     if (!names.insert(exit.name).second) element.Complain("name", "is there twice");
     ReadCells(element, model.max_batch, model, exit);
+    ReadThreads(element, exit);
     Fit(exit);
   });
   if (model.exits.empty()) reader.Complain("exits", "must hold at least one exit");
@@ -135,7 +150,7 @@ ProfileFile ReadProfile(const JsonReader& reader) {
     profile.machine.cores = static_cast<int>(element.Integer("cores", 0, 1'000'000, 0));
     profile.machine.os = element.Text("os", true);
     profile.machine.engine = element.Text("engine", true);
-    profile.machine.threads = static_cast<int>(element.Integer("threads", 1, 4096, 1));
+    profile.machine.threads = static_cast<int>(element.Integer("threads", 1, kMostThreads, 1));
     if (element.Has("device")) profile.machine.device = ReadDevice(element);
     profile.machine.share = element.Number("share", 0.001, 1);
     if (profile.machine.share > 1) element.Complain("share", "is a fraction, at most 1");
@@ -169,6 +184,18 @@ void WriteDevice(const ProfiledDeviceTimes& times, std::string& out) {
       std::back_inserter(out),
       ",\n     \"device\": {{\"upload_ms\": {}, \"kernels_ms\": {}, \"download_ms\": {}}}",
       times.upload_ms, times.kernels_ms, times.download_ms);
+}
+
+void WriteThreads(const std::vector<ProfiledThreads>& measured, std::string& out) {
+  if (measured.empty()) return;
+  out += ",\n    \"by_threads\": [";
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const ProfiledThreads& each = measured[i];
+    fmt::format_to(std::back_inserter(out),
+                   "{}{{\"threads\": {}, \"one_ms\": {}, \"largest_ms\": {}}}", i == 0 ? "" : ", ",
+                   each.threads, each.one_ms, each.largest_ms);
+  }
+  out += "]";
 }
 
 void WriteUse(const ProfileCell& cell, std::string& out) {
@@ -212,7 +239,9 @@ void WriteModel(const ProfiledModel& model, std::string& out) {
       if (uses) WriteUse(c, out);
       out += '}';
     }
-    out += "]}";
+    out += "]";
+    WriteThreads(exit.by_threads, out);
+    out += "}";
   }
   out += "]}";
 }

@@ -48,10 +48,21 @@ struct ProfileCell {
 // The cell's latency at `q` in [0, 1]: linear between min, P50, P95, P99 and max.
 double Quantile(const ProfileCell& cell, double q);
 
+// What the smallest and the largest batch take with so many threads: medians of a few runs.
+struct ProfiledThreads {
+  int threads = 1;
+  double one_ms = 0;
+  double largest_ms = 0;
+
+  bool operator==(const ProfiledThreads&) const = default;
+};
+
 struct ProfiledExit {
   std::string name;
   double accuracy = 0;             // fraction in [0, 1]; 0 when unknown
   std::vector<ProfileCell> cells;  // batch b at index b - 1
+  // By ascending threads, those that the cells were measured with among them; empty: not measured.
+  std::vector<ProfiledThreads> by_threads = {};
   // Least-squares fit l(b) = alpha b + beta over mean_ms, and its largest relative error.
   double alpha_ms = 0;
   double beta_ms = 0;

@@ -431,5 +431,38 @@ TEST(ImportCells, RefusesHolesAndDoubles) {
   EXPECT_THAT(ImportCells(half.path()).error().message, HasSubstr("column batch"));
 }
 
+// What `tactus profile` measured is lost otherwise, and an older profile refused.
+TEST(ProfileFile, KeepsWhatThreadsBring) {
+  const std::string text =
+      With(R"("accuracy": 0.5,)",
+           R"("accuracy": 0.5, "by_threads": [{"threads": 1, "one_ms": 1.5, "largest_ms": 3},
+              {"threads": 4, "one_ms": 1, "largest_ms": 1.25}],)");
+  const auto read = ParseProfile(text, "p.json");
+  ASSERT_TRUE(read) << read.error().message;
+  const std::vector<ProfiledThreads> expected = {{1, 1.5, 3}, {4, 1, 1.25}};
+  EXPECT_EQ(read->models[0].exits[0].by_threads, expected);
+  EXPECT_THAT(read->models[0].exits[1].by_threads, IsEmpty());
+  const TempFile file("");
+  ASSERT_TRUE(SaveProfile(*read, file.path()));
+  const auto again = LoadProfile(file.path());
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->models[0].exits[0].by_threads, expected);
+}
+
+TEST(ProfileFile, NamesWhatIsWrongOfThreads) {
+  const auto wrong = [](const std::string& measured) {
+    const auto read = ParseProfile(
+        With(R"("accuracy": 0.5,)", R"("accuracy": 0.5, "by_threads": )" + measured + ","), "p");
+    return read ? "" : read.error().message;
+  };
+  EXPECT_THAT(wrong(R"([{"threads": 0, "one_ms": 1, "largest_ms": 1}])"),
+              HasSubstr("by_threads[0].threads"));
+  EXPECT_THAT(wrong(R"([{"threads": 2, "one_ms": 1, "largest_ms": 1},
+                        {"threads": 2, "one_ms": 1, "largest_ms": 1}])"),
+              HasSubstr("must ascend"));
+  EXPECT_THAT(wrong(R"([{"threads": 2, "one_ms": 0, "largest_ms": 1}])"), HasSubstr("one_ms"));
+  EXPECT_THAT(wrong(R"({"threads": 2})"), HasSubstr("must be an array"));
+}
+
 }  // namespace
 }  // namespace tactus

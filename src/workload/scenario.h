@@ -22,8 +22,10 @@
 //                                  # policy, its own: "clockwork:cost=5,look=0.1"
 //
 //   [lanes]
-//   count = 1                      # of all kinds
+//   count = 1                      # of all kinds; or "auto", in simulation: as many, of as many
+//                                  # threads, as planners/lane_choice.h says
 //   slots = 1
+//   processors = 16                # of the machine, for "auto"
 //
 //   [[lane_kinds]]                 # in simulation some of the lanes may differ; the others are
 //   name = "fast"                  # called plain, and are as the profile says
@@ -197,6 +199,9 @@ struct ScenarioPipeline {
   std::vector<ScenarioStage> stages;
 };
 
+// [lanes] count = "auto".
+inline constexpr int kAutoLanes = 0;
+
 // The policy of scenarios and servers that name none.
 inline constexpr std::string_view kDefaultPolicy = "horizon";
 
@@ -216,8 +221,9 @@ struct Scenario {
   double decision_cost_us = 0;
   double candidate_cost_us = 0;
   std::string follow = "auto";
-  int lanes = 1;
+  int lanes = 1;  // kAutoLanes until they are chosen (experiment/auto_lanes.h)
   int slots = 1;
+  int processors = 0;                // 0: not stated
   std::vector<LaneKind> lane_kinds;  // of some of the lanes; LaneKinds() has them all
   std::vector<LaneFault> lane_faults;
   // [contention]

@@ -53,8 +53,9 @@ constexpr std::array kScenarioFields = {
     ScenarioField<S>{"scenario", "decision_cost_us", &S::decision_cost_us, 0, 1e9},
     ScenarioField<S>{"scenario", "candidate_cost_us", &S::candidate_cost_us, 0, 1e9},
     ScenarioField<S>{"scenario", "follow", &S::follow, 0, 0, "auto|yes|stalls|no"},
-    ScenarioField<S>{"lanes", "count", &S::lanes, 1, 4096},
+    ScenarioField<S>{"lanes", "count", &S::lanes, 1, 4096, "auto"},
     ScenarioField<S>{"lanes", "slots", &S::slots, 1, 64},
+    ScenarioField<S>{"lanes", "processors", &S::processors, 1, 4096},
     ScenarioField<S>{"contention", "capacity", &S::capacity, 0.01, 100},
     ScenarioField<S>{"contention", "crosstalk", &S::crosstalk, 0, 10},
     ScenarioField<S>{"contention", "tail", &S::tail, 0, 2},
@@ -190,7 +191,8 @@ class Assignment {
   template <class Whole>
   requires std::is_integral_v<Whole>
   bool Set(Whole& member, const ScenarioValue& value) const {
-    const auto number = Number(value);
+    const auto* text = std::get_if<std::string>(&value.is);
+    const auto number = text != nullptr && *text == field_.names ? 0.0 : Number(value);
     if (!number || *number != std::floor(*number)) return false;
     member = static_cast<Whole>(*number);
     return true;
@@ -238,6 +240,10 @@ class Assignment {
 
   template <class Member>
   std::string Wanted(const Member&) const {
+    if (std::is_integral_v<Member> && !field_.names.empty()) {
+      return fmt::format("must be a whole number from {} to {:.0f}, or {}", field_.low, field_.high,
+                         field_.names);
+    }
     if (!field_.names.empty()) {
       std::string names(field_.names);
       for (std::size_t at; (at = names.find('|')) != std::string::npos;) names.replace(at, 1, ", ");
@@ -316,8 +322,26 @@ Status ValidateLaneKinds(const Scenario& scenario) {
   return {};
 }
 
+Status ValidateAutoLanes(const Scenario& scenario) {
+  if (scenario.lanes != kAutoLanes) return {};
+  if (scenario.processors == 0) {
+    return InvalidArgument(
+        "[lanes] count = \"auto\" needs a machine: processors = 16 in [lanes] says how large");
+  }
+  if (scenario.lane_kinds.empty() && scenario.lane_faults.empty() &&
+      scenario.scale_interval_s == 0 && scenario.plan_planner == "none" &&
+      scenario.plan_shares.empty() && scenario.pipelines.empty()) {
+    return {};
+  }
+  return InvalidArgument(
+      "[lanes] count = \"auto\" is for equal lanes that stay, and for models without pipelines; "
+      "state a number, or leave out [[lane_kinds]], [[lane_faults]], [autoscale], [plan] and "
+      "[[pipelines]]");
+}
+
 // Every model must have a lane: else its requests would wait for nothing.
 Status ValidatePins(const Scenario& scenario) {
+  if (scenario.lane_kinds.empty()) return {};
   for (const LaneKind& kind : scenario.lane_kinds) {
     for (const std::string& name : kind.models) {
       if (HasModel(scenario, name)) continue;
@@ -415,6 +439,7 @@ Status Validate(const Scenario& scenario) {
         fmt::format("percentile {}: a profile holds 50, 95, 99, 100 (the maximum) and 0 (the mean)",
                     scenario.percentile));
   }
+  if (auto chosen = ValidateAutoLanes(scenario); !chosen) return chosen;
   if (auto kinds = ValidateLaneKinds(scenario); !kinds) return kinds;
   if (auto pins = ValidatePins(scenario); !pins) return pins;
   if (auto faults = ValidateLaneFaults(scenario); !faults) return faults;

@@ -30,7 +30,8 @@ struct ScenarioField {
   Target target;
   double low = 0;  // of numbers
   double high = 0;
-  std::string_view names{};   // of words: those allowed, "a|b|c"
+  // Of words: those allowed, "a|b|c"; of a whole number: a word that stands for 0.
+  std::string_view names{};
   std::string_view remark{};  // for whoever wrote another
 };
 

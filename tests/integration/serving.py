@@ -99,7 +99,8 @@ def make_repository_with_pipeline(root):
 
 class Server:
     """One server process. `repository` is a folder of its own, which tests may change; `under` is a
-    command that becomes the server: what limits it, for instance."""
+    command that becomes the server: what limits it, for instance. It has one lane unless the
+    arguments say how many, so that calls wait for each other on any machine."""
 
     def __init__(self, *arguments, fill=make_repository, under=(), start_s=START_S):
         self.folder = tempfile.TemporaryDirectory(prefix="tactus-test-")
@@ -108,6 +109,8 @@ class Server:
         fill(self.repository)
         profile = pathlib.Path(self.folder.name) / "profile.json"
         profile.write_text(json.dumps(slow_profile()))
+        if not {"--lanes", "--plan", "--planner"} & set(arguments):
+            arguments = ("--lanes", "1", *arguments)
         self.log = open(pathlib.Path(self.folder.name) / "stderr", "w+")
         self.process = subprocess.Popen(
             [*under, TACTUS, "serve", "--models", str(self.repository), "--http-port", "0",

@@ -119,7 +119,7 @@ class Site:
         return pathlib.Path(self.folder) / f"scheduler{i}.journal"
 
     def worker(self, name):
-        return self.start(name, "serve", "--models", self.models,
+        return self.start(name, "serve", "--models", self.models, "--lanes", 1,
                           "--schedulers", ",".join(self.places), "--worker-name",
                           f"n1/{name}" if self.tls else name,
                           "--profile", self.profile, "--allow-other-machine", "--http-port", 0,

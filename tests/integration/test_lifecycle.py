@@ -97,6 +97,10 @@ class RefusedStartTest(unittest.TestCase):
         self.assertIn("name another port with --metrics-port",
                       self.refused("--http-port", port, "--metrics-port", port))
 
+    def test_no_number_of_lanes(self):
+        for lanes in ("0", "many", "4097"):
+            self.assertIn("--lanes", self.refused("--lanes", lanes))
+
     def test_no_repository(self):
         self.assertIn("/no/such/folder", self.refused("--models", "/no/such/folder"))
 
@@ -130,9 +134,6 @@ class RefusedStartTest(unittest.TestCase):
 
     def test_unknown_option(self):
         self.assertIn("--nonsense", self.refused("--nonsense", "1"))
-
-    def test_no_lanes(self):
-        self.assertIn("--lanes", self.refused("--lanes", "0"))
 
     def test_a_profile_of_another_machine(self):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as profile:
@@ -299,6 +300,35 @@ class FewCoresTest(unittest.TestCase):
         with contextlib.closing(Server(fill=echo_only)) as server:
             self.assertNotIn("cores", server.errors())
             self.assertEqual(server.terminate(), 0)
+
+
+class ChosenLanesTest(unittest.TestCase):
+    """A server that is not told has as many lanes as the processors allow, and says so."""
+
+    def lanes(self, *arguments, under=()):
+        """How many it has, and the lines of its log about them."""
+        with contextlib.closing(Server(*arguments, fill=echo_only, under=under)) as server:
+            said, log = "".join(server.said), server.errors()
+        return (re.search(r"with horizon on (.+)", said)[1],
+                [line.split("lanes: ", 1)[1] for line in log.splitlines() if " lanes: " in line])
+
+    def test_of_one_processor_and_of_all(self):
+        cores = sorted(os.sched_getaffinity(0))
+        served, lines = self.lanes("--lanes", "auto", under=("taskset", "-c", str(cores[0])))
+        self.assertEqual(served, "1 lane")
+        self.assertRegex(lines[0], r"found 1 processor \(1 by the affinity, ")
+        self.assertIn("chose 1 lane of 1 thread on 1 processor: ", lines[1])
+        self.assertIn("--lanes N and --threads N", lines[2])
+        served, lines = self.lanes("--lanes", "auto")
+        found = int(re.match(r"found (\d+) processor", lines[0])[1])
+        self.assertLessEqual(found, len(cores))
+        lanes = found - 1 if found > 2 else found
+        self.assertEqual(served, f"{lanes} lane{'' if lanes == 1 else 's'}")
+
+    def test_what_is_given_holds_and_nothing_is_said(self):
+        self.assertEqual(self.lanes("--lanes", "1"), ("1 lane", []))
+        self.assertEqual(self.lanes("--threads", "2", "--lanes", "1"),
+                         ("1 lane of 2 threads", []))
 
 
 class AssumedUseTest(unittest.TestCase):

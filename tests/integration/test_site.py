@@ -193,7 +193,8 @@ class SiteTest(unittest.TestCase):
         self.assertEqual(status_of(f"http://{self.site.http}/v2/models/rare/ready"), 404)
         start = lambda name: self.site.start(
             name, "serve", "--models", folder.name, "--schedulers", ",".join(self.site.places),
-            "--worker-name", name, "--http-port", 0, "--grpc-port", 0, "--metrics-port", 0)
+            "--worker-name", name, "--lanes", 1, "--http-port", 0, "--grpc-port", 0,
+            "--metrics-port", 0)
         special = start("special")
         self.await_ready(True, "rare")
         self.assertTrue(client.is_model_ready("rare"))
@@ -272,6 +273,7 @@ class SiteWithCertificatesTest(unittest.TestCase):
         certify(pathlib.Path(site.folder) / "authority", folder, "n2", day(-40), day(-10))
         tls, site.tls = site.tls, ["--peer-tls", folder]
         late = site.start("late", "serve", "--models", pathlib.Path(site.folder) / "models",
+                          "--lanes", 1,
                           "--schedulers", ",".join(site.places), "--worker-name", "n2/late",
                           "--profile", site.profile, "--allow-other-machine", "--http-port", 0,
                           "--grpc-port", 0, "--metrics-port", 0, *site.tls)

@@ -16,11 +16,13 @@ class ServerError(Exception):
 
 
 class Server:
-    """`with Server(models=..., arguments=[...]) as server:`; the ports are attributes."""
+    """`with Server(models=..., arguments=[...]) as server:`; the ports are attributes. It has one
+    lane unless the arguments say how many: what is compared must not depend on the machine."""
 
     def __init__(self, models, arguments, log, binary=TACTUS, start_within=120):
+        lanes = [] if {'--lanes', '--plan', '--planner'} & set(arguments) else ['--lanes', '1']
         self.command = [str(binary), 'serve', '--models', str(models), '--http-port', '0',
-                        '--grpc-port', '0', '--metrics-port', '0', *map(str, arguments)]
+                        '--grpc-port', '0', '--metrics-port', '0', *lanes, *map(str, arguments)]
         self.log = pathlib.Path(log)
         self.start_within = start_within
         self.http = self.grpc = self.metrics = 0

@@ -1,6 +1,7 @@
 #include "cluster/control/worker.h"
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <mutex>
 #include <optional>
@@ -13,6 +14,15 @@
 
 namespace tactus {
 namespace {
+
+// Whether they say which lanes there are, or name a file that may.
+bool StatesLanes(const std::vector<std::string>& arguments) {
+  constexpr std::array kNames = {"--lanes",   "--threads", "--plan",
+                                 "--planner", "--device",  "--config"};
+  return std::ranges::any_of(arguments, [&](const std::string& argument) {
+    return std::ranges::count(kNames, argument.substr(0, argument.find('='))) > 0;
+  });
+}
 
 using std::chrono::milliseconds;
 
@@ -139,6 +149,11 @@ struct Worker::Body {
             options.peer_address + ":" + std::to_string(ports.peer)}) {
         command.push_back(each);
       }
+    }
+    // A fleet's file says what a device does with its lanes: they must not depend on what the
+    // machine has.
+    if (options.schedulers.empty() && !StatesLanes(options.arguments)) {
+      command.insert(command.end(), {"--lanes", "1"});
     }
     command.insert(command.end(), options.arguments.begin(), options.arguments.end());
     return command;

@@ -5,6 +5,8 @@
 #include <fstream>
 #include <future>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -16,7 +18,8 @@ namespace {
 // A program that says this line, and then lives on.
 std::filesystem::path Saying(const TemporaryFolder& folder, const std::string& line) {
   const auto program = folder / "worker";
-  std::ofstream(program) << "#!/bin/sh\necho '" << line << "'\nexec sleep 600\n";
+  std::ofstream(program) << "#!/bin/sh\necho \"$@\" >" << (folder / "words").string() << "\necho '"
+                         << line << "'\nexec sleep 600\n";
   std::filesystem::permissions(program, std::filesystem::perms::owner_all);
   return program;
 }
@@ -39,6 +42,31 @@ TEST(Worker, IsUpOnceItHasStartedThoughItWaitsForModels) {
     EXPECT_EQ(kept.metrics, 3);
     EXPECT_EQ(kept.peer, 4);
     worker.Stop(std::chrono::milliseconds(0));
+  }
+}
+
+// Otherwise the plan counts on one lane, and the node has as many as its machine has cores.
+TEST(Worker, HasOneLaneUnlessItsOptionsSayOtherwise) {
+  const auto words = [](std::vector<std::string> arguments) {
+    const TemporaryFolder folder;
+    std::promise<void> up;
+    Worker worker({.program = Saying(folder, "ready http=1 grpc=2 metrics=3 peers=4"),
+                   .models = folder / "models",
+                   .arguments = std::move(arguments),
+                   .state = folder.path()},
+                  {.up = [&](const KeptWorker&, bool) { up.set_value(); },
+                   .down = [](const std::string& why, bool) { ADD_FAILURE() << why; }});
+    up.get_future().get();
+    worker.Stop(std::chrono::milliseconds(0));
+    std::ifstream file(folder / "words");
+    std::string line;
+    std::getline(file, line);
+    return line;
+  };
+  EXPECT_TRUE(words({}).ends_with(" --lanes 1"));
+  EXPECT_TRUE(words({"--slots", "2"}).ends_with(" --lanes 1 --slots 2"));
+  for (const char* own : {"--lanes=4", "--threads=2", "--config=serve.toml"}) {
+    EXPECT_EQ(words({own}).find("--lanes 1"), std::string::npos) << own;
   }
 }
 
