@@ -1,8 +1,9 @@
-// Lanes that are held by runs without end, and models that no lane has: what the turns of a
-// dispatcher do about them.
+// Lanes that are held by runs without end or whose engine is silent, and models that no lane has:
+// what the turns of a dispatcher do about them.
 #include "runtime/calls/stuck_runs.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -68,11 +69,44 @@ void DispatchTurns::CloseStuck(LaneId id) {
   if (stuck.slots < lane.slots || stuck.now.load(std::memory_order_relaxed)) return;
   stuck.now.store(true, std::memory_order_relaxed);
   lanes_stuck_.fetch_add(1, std::memory_order_relaxed);
-  if (lane.open && !options_.plans) {
-    stuck.closed = true;
-    dispatcher_.SetLaneOpen(id, false);
-  }
+  if (!stuck.silent) Hold(id);
   RefuseWaiting();
+}
+
+void DispatchTurns::Hold(LaneId id) {
+  lanes_held_.fetch_add(1, std::memory_order_relaxed);
+  if (!dispatcher_.view().lanes[id.value()].open || options_.plans) return;
+  stuck_lanes_[id.value()].closed = true;
+  dispatcher_.SetLaneOpen(id, false);
+}
+
+// Once neither of the two reasons holds it.
+void DispatchTurns::Release(LaneId id) {
+  lanes_held_.fetch_sub(1, std::memory_order_relaxed);
+  if (!std::exchange(stuck_lanes_[id.value()].closed, false)) return;
+  dispatcher_.SetLaneOpen(id, true);
+}
+
+bool DispatchTurns::SetSilent(LaneId lane, bool silent) {
+  bool before = false;
+  Change([&](Dispatcher&) {
+    StuckLane& held = stuck_lanes_[lane.value()];
+    before = std::exchange(held.silent, silent);
+    if (before == silent || held.now.load(std::memory_order_relaxed)) return;
+    silent ? Hold(lane) : Release(lane);
+  });
+  return before;
+}
+
+bool DispatchTurns::LoseIdle(LaneId id) {
+  bool lost = false;
+  Change([&](Dispatcher& dispatcher) {
+    const Lane& lane = dispatcher.view().lanes[id.value()];
+    if (!lane.running().empty()) return;
+    lost = std::exchange(stuck_lanes_[id.value()].closed, false) || lane.open;
+    if (lane.open) dispatcher.SetLaneOpen(id, false);
+  });
+  return lost;
 }
 
 // A journal has them as cancelled, so that a replay does the same.
@@ -115,13 +149,11 @@ void DispatchTurns::EndStuck(LaunchOrder& order) {
   --stuck.slots;
   if (!stuck.now.exchange(false, std::memory_order_relaxed)) return;
   lanes_stuck_.fetch_sub(1, std::memory_order_relaxed);
-  if (!stuck.closed) return;
-  stuck.closed = false;
-  dispatcher_.SetLaneOpen(order.lane, true);
+  if (!stuck.silent) Release(order.lane);
 }
 
-bool DispatchTurns::AllStuck() const {
-  return lanes_stuck_.load(std::memory_order_relaxed) == static_cast<int>(lanes());
+bool DispatchTurns::AllHeld() const {
+  return lanes_held_.load(std::memory_order_relaxed) == static_cast<int>(lanes());
 }
 
 DispatchTurns::StuckReading DispatchTurns::stuck(LaneId lane) const {
