@@ -395,7 +395,8 @@ Status Runtime::ModelReady(std::string_view model, std::int64_t version) const {
   if (!loaded || !body_->loop.AllHeld()) return loaded;
   return Fail(ErrorCode::kUnavailable,
               fmt::format("model '{}': no lane runs batches for now: each is held by a run that "
-                          "takes far longer than its profile, or its engine gives no sign of life",
+                          "takes far longer than its profile, or its engine is dead or gives no "
+                          "sign of life",
                           model));
 }
 

@@ -340,6 +340,21 @@ TEST(IsolatedLanes, ASilentLaneThatDiesIsLoadedAnewAndServes) {
   EXPECT_TRUE(h.replies.Await(h.Send("m", {1, 2}, {1, 2})).status);
 }
 
+// Without this a server whose processes do not come back would be ready all the while.
+TEST(IsolatedLanes, WhereAllLanesStayDeadTheServerIsNotReadyUntilOneIsBack) {
+  testing::HarnessOptions options = LanesThatComeBack(1);
+  options.runtime.revive_after = Seconds(3600);
+  Harness h(std::move(options));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  h.runtime->LaneDied(LaneId{0}, Error{ErrorCode::kUnavailable, "signal 9 (SIGKILL)"});
+  while (h.runtime->Ready()) std::this_thread::yield();
+  EXPECT_FALSE(h.runtime->ModelReady("m", -1));
+  ASSERT_TRUE(h.runtime->ReviveLane(LaneId{0}));
+  EXPECT_TRUE(h.runtime->Ready());
+  EXPECT_TRUE(h.runtime->ModelReady("m", -1));
+}
+
 // A lane that is silent under a run goes on with what it has, and takes more when it speaks again.
 TEST(IsolatedLanes, ALaneThatIsSilentUnderABatchEndsItAndOpensAgain) {
   testing::KeptJournal journal("fifo:batch=8", {LaneSpec{}});

@@ -82,7 +82,9 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener, privat
   // The lane died, as far as the caller knows: it is closed. False where it was closed already but
   // for its silence, or runs a batch, which will tell. Blocks until a turn has done it.
   bool LoseIdle(LaneId lane);
-  // Whether every lane is held by such runs or silent. From any thread.
+  // Within Change: the lane, made anew, is opened.
+  void OpenAnew(LaneId lane);
+  // Whether every lane is held by such runs, silent, or has been dead for a while. From any thread.
   bool AllHeld() const;
   // Runs that were ever held so, by LaneId, and whether the lane is now.
   struct StuckReading {
@@ -110,10 +112,11 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener, privat
   };
   struct StuckLane {
     int slots = 0;                      // held by runs that take too long
-    bool silent = false;                // its engine gives no sign of life
-    bool closed = false;                // for one of these
+    bool closed = false;                // for it, or for its silence
     std::atomic<std::int64_t> runs{0};  // ever
     std::atomic<bool> now{false};       // all slots are held
+    std::atomic<bool> silent{false};    // its engine gives no sign of life
+    std::atomic<TimePoint> dead_since{kNever};
   };
   struct Control {
     std::shared_ptr<const ServedModels> served_models;  // null: no change
@@ -195,7 +198,6 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener, privat
   bool configured_ = false;  // a policy is asked nothing before its first Prepare
 
   std::atomic<int> lanes_stuck_{0};
-  std::atomic<int> lanes_held_{0};  // stuck or silent
   std::atomic<std::size_t> pending_{0};
   std::atomic<bool> control_waits_{false};
   std::mutex control_mutex_;  // taken in a turn only when control_waits_

@@ -10,6 +10,11 @@
 #include "runtime/calls/dispatch_turns.h"
 
 namespace tactus {
+namespace {
+
+constexpr Duration kMayBeDead = Millis(500);  // a lane that comes back sooner counts as there
+
+}  // namespace
 
 std::shared_ptr<const Error> StuckErrorOf(const ModelSpec& model) {
   return std::make_shared<const Error>(
@@ -74,7 +79,6 @@ void DispatchTurns::CloseStuck(LaneId id) {
 }
 
 void DispatchTurns::Hold(LaneId id) {
-  lanes_held_.fetch_add(1, std::memory_order_relaxed);
   if (!dispatcher_.view().lanes[id.value()].open || options_.plans) return;
   stuck_lanes_[id.value()].closed = true;
   dispatcher_.SetLaneOpen(id, false);
@@ -82,7 +86,6 @@ void DispatchTurns::Hold(LaneId id) {
 
 // Once neither of the two reasons holds it.
 void DispatchTurns::Release(LaneId id) {
-  lanes_held_.fetch_sub(1, std::memory_order_relaxed);
   if (!std::exchange(stuck_lanes_[id.value()].closed, false)) return;
   dispatcher_.SetLaneOpen(id, true);
 }
@@ -91,7 +94,7 @@ bool DispatchTurns::SetSilent(LaneId lane, bool silent) {
   bool before = false;
   Change([&](Dispatcher&) {
     StuckLane& held = stuck_lanes_[lane.value()];
-    before = std::exchange(held.silent, silent);
+    before = held.silent.exchange(silent, std::memory_order_relaxed);
     if (before == silent || held.now.load(std::memory_order_relaxed)) return;
     silent ? Hold(lane) : Release(lane);
   });
@@ -105,8 +108,14 @@ bool DispatchTurns::LoseIdle(LaneId id) {
     if (!lane.running().empty()) return;
     lost = std::exchange(stuck_lanes_[id.value()].closed, false) || lane.open;
     if (lane.open) dispatcher.SetLaneOpen(id, false);
+    if (lost) stuck_lanes_[id.value()].dead_since.store(now_, std::memory_order_relaxed);
   });
   return lost;
+}
+
+void DispatchTurns::OpenAnew(LaneId id) {
+  stuck_lanes_[id.value()].dead_since.store(kNever, std::memory_order_relaxed);
+  dispatcher_.SetLaneOpen(id, true);
 }
 
 // A journal has them as cancelled, so that a replay does the same.
@@ -143,7 +152,10 @@ bool DispatchTurns::OnlyStuck(ModelId model) const {
 // After Dispatcher::Finish. A lane that died stays closed, for whoever brings it back.
 void DispatchTurns::EndStuck(LaunchOrder& order) {
   StuckLane& stuck = stuck_lanes_[order.lane.value()];
-  if (order.report.status == BatchStatus::kLost) stuck.closed = false;
+  if (order.report.status == BatchStatus::kLost) {
+    stuck.closed = false;
+    stuck.dead_since.store(now_, std::memory_order_relaxed);
+  }
   if (!order.stuck) return;
   order.stuck = false;
   --stuck.slots;
@@ -153,7 +165,13 @@ void DispatchTurns::EndStuck(LaunchOrder& order) {
 }
 
 bool DispatchTurns::AllHeld() const {
-  return lanes_held_.load(std::memory_order_relaxed) == static_cast<int>(lanes());
+  const TimePoint now = clock_.Now();
+  return std::ranges::all_of(stuck_lanes_, [&](const StuckLane& lane) {
+    const TimePoint dead_since = lane.dead_since.load(std::memory_order_relaxed);
+    const bool dead = dead_since != kNever && now - dead_since > kMayBeDead && !options_.plans;
+    return dead || lane.now.load(std::memory_order_relaxed) ||
+           lane.silent.load(std::memory_order_relaxed);
+  });
 }
 
 DispatchTurns::StuckReading DispatchTurns::stuck(LaneId lane) const {

@@ -343,7 +343,7 @@ int ModelHost::PutOnLane(const std::vector<std::shared_ptr<ServedModel>>& models
       if (had != has) dispatcher.SetLaneHolds(lane, models[m]->id, has != 0);
       without += 1 - has;
     }
-    if (opens) dispatcher.SetLaneOpen(lane, true);
+    if (opens) loop_.OpenAnew(lane);
   });
   return without;
 }
