@@ -20,6 +20,7 @@
 #include "planners/fleet_registry.h"
 #include "platform/process.h"
 #include "serving/log_queue.h"
+#include "serving/peer_port.h"
 #include "serving/stop_signals.h"
 #include "workload/fleet_file.h"
 #include "workload/fleet_scenario.h"
@@ -75,6 +76,9 @@ int RunController(const ControllerFlags& flags) {
   options.leader.membership = MembershipOptions::DeadAfter(FromSeconds(flags.dead_s));
   options.leader.settle = std::min(options.leader.settle, options.leader.membership.suspect_after);
   options.leader.forget_after = FromSeconds(flags.forget_s);
+  const auto place = PlaceOf("--listen", flags.listen);
+  if (!place) return ReportBadInput(place.error());
+  if (Status free = CheckListens("--listen", *place); !free) return ReportBadInput(free.error());
   const auto models =
       flags.models.empty() ? ModelsBeside(flags.fleet) : std::filesystem::path(flags.models);
   const auto say = [log = logs.log()](const std::string& line) { log->info("{}", line); };

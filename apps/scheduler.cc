@@ -126,6 +126,11 @@ int RunScheduler(const SchedulerFlags& flags) {
     return ReportBadInput(policy.error());
   options->policy = [policy = flags.policy] { return *MakeRealTimePolicy(policy); };
   options->say = [log](const std::string& line) { log->info("site: {}", line); };
+  for (const auto& [option, place] :
+       {std::pair("--listen", HostPort{options->address, options->port}),
+        std::pair("--metrics-port", HostPort{flags.metrics_address, flags.metrics_port})}) {
+    if (Status free = CheckListens(option, place); !free) return ReportBadInput(free.error());
+  }
   const auto journals = JournalsOf(flags, options->central, log);
   if (journals) options->journal = [&journals](Term term) { return journals->Begin(term); };
   SchedulerServer server(*std::move(options));

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/why_not_written.h"
+
 namespace tactus {
 namespace {
 
@@ -115,14 +117,19 @@ Status WriteWhole(std::string_view text, const std::filesystem::path& path, std:
   std::filesystem::path aside = path;
   aside += ".new";
   std::ofstream file(aside, std::ios::binary | std::ios::trunc);
+  errno = 0;
   file << text;
   file.close();
+  const int failed = errno;
   std::error_code code;
   if (file) std::filesystem::rename(aside, path, code);
   if (file && !code) return {};
   std::filesystem::remove(aside, code);
+  const bool no_room = !file && (failed == EFBIG || failed == ENOSPC || failed == EDQUOT);
   return Fail(ErrorCode::kUnavailable,
-              Said(path, "cannot write this ", what, "; is the folder there, and writable?"));
+              Said(path, "cannot write this ", what,
+                   no_room ? ": " + WhyNotWritten(failed)
+                           : std::string("; is the folder there, and writable?")));
 }
 
 }  // namespace tactus

@@ -12,12 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/small_files_test.h"
 #include "base/temporary_folder_test.h"
 
 namespace tactus {
 namespace {
 
 using ::testing::EndsWith;
+using ::testing::HasSubstr;
 
 class WholeFileTest : public ::testing::Test {
  protected:
@@ -95,6 +97,18 @@ TEST_F(WholeFileTest, ARegularFileIsReadUpToItsLimit) {
   EXPECT_EQ(ReadRegular(folder_ / "none", 4).error().code, ErrorCode::kNotFound);
   std::ofstream(folder_ / "empty").close();
   EXPECT_EQ(ReadRegular(folder_ / "empty", 4), "");
+}
+
+TEST_F(WholeFileTest, AFileThatMayNotGrowIsToldFromAFolderThatIsMissing) {
+  const auto path = folder_ / "a";
+  ASSERT_TRUE(WriteWhole("short", path, "plan"));
+  {
+    const SmallFiles small(100);
+    const auto written = WriteWhole(std::string(1000, 'x'), path, "plan");
+    ASSERT_FALSE(written);
+    EXPECT_THAT(written.error().message, HasSubstr("larger than this process may write (ulimit"));
+  }
+  EXPECT_EQ(ReadWhole(path, "plan"), "short");
 }
 
 TEST_F(WholeFileTest, WhatCannotBeWrittenLeavesWhatWasThere) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -10,6 +11,7 @@
 
 #include "base/fnv.h"
 #include "base/whole_file.h"
+#include "base/why_not_written.h"
 #include "dispatch/journal_json.h"
 
 namespace tactus {
@@ -17,8 +19,11 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "records are written as they lie");
 
-constexpr std::string_view kMagic = "TACTUSJ2";
+constexpr std::string_view kMagic = "TACTUSJ3";
 constexpr std::string_view kAnyMagic = kMagic.substr(0, kMagic.size() - 1);
+// The same without records of which lane holds which model (kHolding), but for a few that a program
+// between two releases wrote.
+constexpr char kOlderFormat = '2';
 constexpr std::size_t kRecordsInChunk = 8192;
 
 template <class Integer>
@@ -73,11 +78,11 @@ class Parser {
     const auto magic = source_.TakeBytes(kMagic.size());
     if (!magic || !magic->starts_with(kAnyMagic))
       return Bad("is no Tactus journal; --journal FILE of serve and simulate writes one");
-    if (*magic != kMagic) {
+    if (*magic != kMagic && magic->back() != kOlderFormat) {
       return Bad(fmt::format(
-          "is a journal of format {}, and this program reads format {}; replay it with the tactus "
-          "that wrote it (its header names the commit), or record it again",
-          magic->back(), kMagic.back()));
+          "is a journal of format {}, and this program reads formats {} and {}; replay it with the "
+          "tactus that wrote it (its header names the commit), or record it again",
+          magic->back(), kOlderFormat, kMagic.back()));
     }
     for (;;) {
       const auto letter = source_.Take<char>();
@@ -287,6 +292,7 @@ Status JournalWriter::FlushLocked() {
   }
   changes_.erase(changes_.begin(), changes_.begin() + static_cast<std::ptrdiff_t>(change));
   file_.flush();  // else a full disk would show when a buffer is full, or at the end
+  NoteFailure();
   return Result();
 }
 
@@ -299,12 +305,18 @@ Status JournalWriter::Close() {
   Put(end, checksum_);
   Write(end);
   file_.close();
+  NoteFailure();
   return Result();
 }
 
 void JournalWriter::Write(std::string_view bytes) {
   checksum_ = Fnv1a(bytes, checksum_);
   file_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  NoteFailure();
+}
+
+void JournalWriter::NoteFailure() {
+  if (!file_ && failed_ == 0) failed_ = errno;
 }
 
 void JournalWriter::WriteSection(char letter, std::string_view json) {
@@ -317,7 +329,7 @@ void JournalWriter::WriteSection(char letter, std::string_view json) {
 Status JournalWriter::Result() const {
   if (file_) return {};
   return Fail(ErrorCode::kUnavailable,
-              fmt::format("{}: writing the journal failed; is the disk full?", path_));
+              fmt::format("{}: writing the journal failed: {}", path_, WhyNotWritten(failed_)));
 }
 
 Expected<JournalFile> ParseJournal(std::string_view bytes, std::string_view where, bool verify) {

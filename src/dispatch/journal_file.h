@@ -1,7 +1,7 @@
 // A journal on disk: what a dispatcher was given and what it decided, whole enough to be decided
 // again (`tactus replay`).
 //
-//   "TACTUSJ2", then sections of one letter each, integers little-endian:
+//   "TACTUSJ3", then sections of one letter each, integers little-endian:
 //     H u32 n, n bytes of JSON   policy, commit, source, lanes, options; first and once
 //     D u32 n, n bytes of JSON   the served models: it holds for the records that follow
 //     P u32 n, n bytes of JSON   a plan, likewise
@@ -92,6 +92,7 @@ class JournalWriter final : public Journal {
   JournalWriter(std::ofstream file, std::string path, WhenFull when_full, std::size_t records);
   void Note(char letter, std::string json);
   void Write(std::string_view bytes);
+  void NoteFailure();
   void WriteSection(char letter, std::string_view json);
   Status FlushLocked();
   Status Result() const;
@@ -104,6 +105,7 @@ class JournalWriter final : public Journal {
 
   std::mutex mutex_;  // the file and what follows
   std::ofstream file_;
+  int failed_ = 0;  // the errno of what failed first
   std::uint64_t checksum_;
   std::uint64_t written_ = 0;
   std::vector<Change> changes_;

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/small_files_test.h"
 #include "base/temporary_folder_test.h"
 
 namespace tactus {
@@ -168,6 +169,21 @@ TEST_F(JournalFileTest, IsFlushedByAnotherThreadWhileItGrows) {
   EXPECT_EQ(journal->changes[1].at, kRecords / 2);
 }
 
+// Otherwise a limit of the process would be taken for a full disk, and nobody would find it.
+TEST_F(JournalFileTest, SaysThatItMayNotGrow) {
+  const auto writer = Create(WhenFull::kStop, JournalWriter::kRecords);
+  writer->Configured(OneModel("m"));
+  ASSERT_TRUE(writer->Flush());
+  {
+    const SmallFiles small(std::filesystem::file_size(path_) + 20);
+    writer->Append(Arrival(0));
+    const Status flushed = writer->Flush();
+    ASSERT_FALSE(flushed);
+    EXPECT_THAT(flushed.error().message, HasSubstr("larger than this process may write"));
+  }
+  EXPECT_THAT(writer->Close().error().message, HasSubstr("(ulimit -f)"));
+}
+
 // Cut anywhere, a journal is the beginning that it holds, once that is enough to decide by.
 TEST_F(JournalFileTest, IsABeginningWhenCutOff) {
   const std::string bytes = Sample();
@@ -207,11 +223,24 @@ TEST_F(JournalFileTest, IsRefusedWhenDamaged) {
   EXPECT_THAT(ParseJournal(bytes + "x", "j").error().message, HasSubstr("bytes follow its end"));
   EXPECT_THAT(ParseJournal("PNG and so on", "j").error().message,
               HasSubstr("is no Tactus journal"));
-  EXPECT_THAT(ParseJournal("TACTUSJ1" + bytes.substr(8), "j").error().message,
-              HasSubstr("format 1, and this program reads format 2; replay it with the tactus that "
-                        "wrote it"));
+  for (const std::string unknown : {"1", "4", "9"}) {
+    EXPECT_THAT(ParseJournal("TACTUSJ" + unknown + bytes.substr(8), "j").error().message,
+                HasSubstr("format " + unknown +
+                          ", and this program reads formats 2 and 3; replay it with the tactus "
+                          "that wrote it"));
+  }
   EXPECT_EQ(LoadJournal("/no/such/journal").error().code, ErrorCode::kNotFound);
   EXPECT_FALSE(JournalWriter::Create("/no/such/folder/j", Header(), WhenFull::kStop));
+}
+
+// A program that knows no record of a newer kind says which format it reads, and not that the file
+// is damaged, only if the number tells it; what older ones wrote is read.
+TEST_F(JournalFileTest, HasItsFormatsNumberAndTheOneBeforeIsRead) {
+  const std::string bytes = Sample();
+  EXPECT_EQ(bytes.substr(0, 8), "TACTUSJ3");
+  const auto older = ParseJournal("TACTUSJ2" + bytes.substr(8), "j", false);
+  ASSERT_TRUE(older) << older.error().message;
+  EXPECT_EQ(older->records.size(), ParseJournal(bytes, "j")->records.size());
 }
 
 // What the parser accepts must not be able to crash a dispatcher.

@@ -1,9 +1,12 @@
 #include "ensemble/pipeline_journal.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "base/why_not_written.h"
 
 namespace tactus {
 
@@ -58,9 +61,10 @@ void PipelineJournal::Append(std::uint32_t flow, const FlowRecord& record) {
 Status PipelineJournal::Write(const std::string& text) {
   file_.write(text.data(), static_cast<std::streamsize>(text.size()));
   file_.flush();  // whoever reads along has what is said so far
+  if (!file_ && failed_ == 0) failed_ = errno;
   if (file_) return {};
   return Fail(ErrorCode::kUnavailable,
-              fmt::format("{}: writing the journal failed; is the disk full?", path_));
+              fmt::format("{}: writing the journal failed: {}", path_, WhyNotWritten(failed_)));
 }
 
 Status PipelineJournal::Flush() {

@@ -60,6 +60,7 @@ class PipelineJournal {
 
   std::mutex file_mutex_;  // held while it is written; taken before mutex_
   std::ofstream file_;
+  int failed_ = 0;  // the errno of what failed first
 };
 
 }  // namespace tactus

@@ -9,15 +9,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/why_not_written.h"
+
 namespace tactus {
 namespace {
 
 std::unexpected<Error> FileFailed(const std::filesystem::path& path, const char* doing) {
   const int failed = errno;
-  const bool full = failed == ENOSPC || failed == EDQUOT;
+  const bool full = failed == ENOSPC || failed == EDQUOT || failed == EFBIG;
   return Fail(full ? ErrorCode::kResourceExhausted : ErrorCode::kInternal,
-              path.string() + ": cannot " + doing + ": " + std::strerror(failed) +
-                  (full ? "; make room there" : ""));
+              path.string() + ": cannot " + doing + ": " + WhyNotWritten(failed));
 }
 
 }  // namespace

@@ -121,10 +121,12 @@ struct Runtime::Body {
         host(WithRestorer(HostOptions(options, plan, parts, &loader)), clock, loop),
         reviver({.period = options.revive_after,
                  .longest = options.revive_longest,
+                 .threads = options.revivers,
                  .revive = [this](LaneId lane) { return Revive(lane); },
                  .log = parts.log}),
         restorer({.period = options.revive_after,
                   .longest = std::max(options.revive_longest, kRestoreLongest),
+                  .threads = options.revivers,
                   .revive = [this](LaneId lane) { return host.Restore(lane); },
                   .log = {}}),
         watch(options.watch, clock, loop, parts.log) {
@@ -234,6 +236,8 @@ Status Runtime::Start(RepositoryOptions repository) {
   CHECK(body_->repository == nullptr, "a runtime starts once");
   body_->repository = std::make_unique<ModelRepository>(
       std::move(repository), body_->options.unload_grace, body_->host, body_->parts.log);
+  body_->reviver.Start();
+  body_->restorer.Start();
   body_->replies.Start();
   body_->loop.Start();
   if (body_->layout) body_->layout->Start();
@@ -275,13 +279,16 @@ Expected<PlanQuestion> Runtime::CurrentPlanQuestion() const {
 Status Runtime::ReviveLane(LaneId lane) { return body_->Revive(lane); }
 
 void Runtime::LaneDied(LaneId lane, const Error& why) {
-  bool idle = false;
-  body_->loop.Change([&](Dispatcher& dispatcher) {
-    const Lane& now = dispatcher.view().lanes[lane.value()];
-    idle = now.open && now.running().empty();
-    if (idle) dispatcher.SetLaneOpen(lane, false);
-  });
-  if (idle) body_->reviver.Lost(lane, why);
+  if (body_->loop.LoseIdle(lane)) body_->reviver.Lost(lane, why);
+}
+
+void Runtime::SetLaneSilent(LaneId lane, bool silent) {
+  if (body_->loop.SetSilent(lane, silent) == silent || !body_->parts.log) return;
+  body_->parts.log(
+      silent ? fmt::format("lane {}: the engine's process gives no sign of life; no batch goes "
+                           "there until it does or is replaced",
+                           lane.value())
+             : fmt::format("lane {}: the engine's process gives signs of life", lane.value()));
 }
 
 void Runtime::Nudge() { body_->loop.Nudge(); }
@@ -380,11 +387,17 @@ bool Runtime::Live() const { return body_->repository != nullptr && !body_->stop
 
 bool Runtime::Ready() const {
   const bool models = !body_->options.strict_readiness || body_->repository->Ready();
-  return body_->accepting.load() && models && !body_->loop.AllStuck();
+  return body_->accepting.load() && models && !body_->loop.AllHeld();
 }
 
 Status Runtime::ModelReady(std::string_view model, std::int64_t version) const {
-  return body_->repository->ModelReady(model, version);
+  Status loaded = body_->repository->ModelReady(model, version);
+  if (!loaded || !body_->loop.AllHeld()) return loaded;
+  return Fail(ErrorCode::kUnavailable,
+              fmt::format("model '{}': no lane runs batches for now: each is held by a run that "
+                          "takes far longer than its profile, or its engine is dead or gives no "
+                          "sign of life",
+                          model));
 }
 
 std::vector<ModelState> Runtime::Index() const { return body_->repository->Index(); }

@@ -76,6 +76,8 @@ struct RuntimeOptions {
   // Where it is longer: a lane that does not come back, or dies again within this time, waits twice
   // as long each time, up to this.
   Duration revive_longest = {};
+  // How many are brought back at a time.
+  int revivers = 1;
   // When a run counts as one that may never end: its lane is lost until it does.
   RunWatchOptions watch = {};
   // Whether a model that should serve and does not makes the whole not ready.
@@ -147,6 +149,9 @@ class Runtime final : public InferenceService {
   // Nothing happens to one that is closed already, or runs a batch, which will tell. From any
   // thread. Blocks.
   void LaneDied(LaneId lane, const Error& why);
+  // The lane's engine gives no sign of life, or does again: it gets no new batch meanwhile, and
+  // where all lanes are like that, this is not ready. From any thread. Blocks.
+  void SetLaneSilent(LaneId lane, bool silent);
 
   // The policy has heard something that no event of the dispatcher tells: ask it again soon. From
   // any thread.

@@ -284,6 +284,101 @@ TEST(IsolatedLanes, ALaneThatDiesIdleIsLoadedAnew) {
   EXPECT_THAT(h.engine.lanes(), ::testing::SizeIs(1)) << "its model was not loaded anew";
 }
 
+// Without this a process that hangs would get batches, which wait for its end, while other lanes
+// are idle, and readiness would hold until it is killed.
+TEST(IsolatedLanes, ASilentLaneGetsNoBatchAndWhereAllAreTheServerIsNotReady) {
+  Harness h(LanesThatComeBack(2));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  h.runtime->SetLaneSilent(LaneId{0}, true);
+  EXPECT_TRUE(h.runtime->Ready());
+  EXPECT_TRUE(h.runtime->ModelReady("m", -1));
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(h.replies.Await(h.Send("m", {1, 2}, {1, 2})).status);
+  }
+  EXPECT_EQ(h.runtime->lane_loads()[0].batches, 0);
+  h.runtime->SetLaneSilent(LaneId{1}, true);
+  h.runtime->SetLaneSilent(LaneId{1}, true);
+  EXPECT_FALSE(h.runtime->Ready());
+  EXPECT_EQ(h.runtime->ModelReady("m", -1).error().code, ErrorCode::kUnavailable);
+  const std::size_t waits = h.Send("m", {1, 2}, {1, 2});
+  h.runtime->SetLaneSilent(LaneId{0}, false);
+  EXPECT_TRUE(h.runtime->Ready());
+  EXPECT_TRUE(h.replies.Await(waits).status) << "it waits for what becomes of the lanes";
+  EXPECT_EQ(h.runtime->lane_loads()[0].batches, 1);
+}
+
+// Without this a process that hangs while it starts would keep all other lanes dead.
+TEST(IsolatedLanes, LanesAreBroughtBackBesideEachOther) {
+  testing::HarnessOptions options = LanesThatComeBack(2);
+  options.runtime.revivers = 2;
+  Harness h(std::move(options));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  h.engine.slow_model = "m";
+  h.engine.loads.Close();
+  for (const LaneId::rep lane : {0, 1}) {
+    h.runtime->LaneDied(LaneId{lane}, Error{ErrorCode::kUnavailable, "signal 9 (SIGKILL)"});
+  }
+  h.engine.loads.AwaitWaiting(2);
+  h.engine.loads.Open();
+  EXPECT_TRUE(h.replies.Await(h.Send("m", {1, 2}, {1, 2})).status);
+}
+
+TEST(IsolatedLanes, ASilentLaneThatDiesIsLoadedAnewAndServes) {
+  Harness h(LanesThatComeBack(1));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  h.runtime->SetLaneSilent(LaneId{0}, true);
+  const std::size_t waits = h.Send("m", {1, 2}, {1, 2});
+  h.engine.ForgetLanes();
+  h.runtime->LaneDied(LaneId{0}, Error{ErrorCode::kUnavailable, "it gave no sign of life"});
+  EXPECT_TRUE(h.replies.Await(waits).status);
+  EXPECT_THAT(h.engine.lanes(), ::testing::SizeIs(1)) << "its model was not loaded anew";
+  h.runtime->SetLaneSilent(LaneId{0}, false);
+  EXPECT_TRUE(h.runtime->Ready());
+  EXPECT_TRUE(h.replies.Await(h.Send("m", {1, 2}, {1, 2})).status);
+}
+
+// Without this a server whose processes do not come back would be ready all the while.
+TEST(IsolatedLanes, WhereAllLanesStayDeadTheServerIsNotReadyUntilOneIsBack) {
+  testing::HarnessOptions options = LanesThatComeBack(1);
+  options.runtime.revive_after = Seconds(3600);
+  Harness h(std::move(options));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  h.runtime->LaneDied(LaneId{0}, Error{ErrorCode::kUnavailable, "signal 9 (SIGKILL)"});
+  while (h.runtime->Ready()) std::this_thread::yield();
+  EXPECT_FALSE(h.runtime->ModelReady("m", -1));
+  ASSERT_TRUE(h.runtime->ReviveLane(LaneId{0}));
+  EXPECT_TRUE(h.runtime->Ready());
+  EXPECT_TRUE(h.runtime->ModelReady("m", -1));
+}
+
+// A lane that is silent under a run goes on with what it has, and takes more when it speaks again.
+TEST(IsolatedLanes, ALaneThatIsSilentUnderABatchEndsItAndOpensAgain) {
+  testing::KeptJournal journal("fifo:batch=8", {LaneSpec{}});
+  testing::HarnessOptions options = LanesThatComeBack(1);
+  options.journal = journal.writer();
+  {
+    Harness h(std::move(options));
+    h.runtime->Start();
+    ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+    h.engine.batches.Close();
+    const std::size_t runs = h.Send("m", {1, 2}, {1, 2});
+    h.engine.batches.AwaitWaiting(1);
+    h.runtime->SetLaneSilent(LaneId{0}, true);
+    const std::size_t waits = h.Send("m", {3, 4}, {1, 2});
+    h.engine.batches.Open();
+    EXPECT_TRUE(h.replies.Await(runs).status);
+    EXPECT_FALSE(h.replies.answered(waits));
+    h.runtime->SetLaneSilent(LaneId{0}, false);
+    EXPECT_TRUE(h.replies.Await(waits).status);
+    h.runtime->Stop(Duration{});
+  }
+  journal.Replayed();
+}
+
 TEST(RevivalDelay, DoublesForALaneThatDoesNotLiveAndForgetsItWhenItDoes) {
   RevivalDelay delay(Millis(10), Millis(60));
   EXPECT_EQ(delay.Next(Seconds(9)), Millis(10));

@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "base/why_not_written.h"
+
 namespace tactus {
 
 namespace fs = std::filesystem;
@@ -106,15 +108,15 @@ bool IsPlainPath(std::string_view path) {
 Status WriteFile(const fs::path& path, const std::string& bytes) {
   std::error_code failed;
   fs::create_directories(path.parent_path(), failed);
+  std::string why = failed.message();
   if (!failed) {
     errno = 0;
     std::ofstream file(path, std::ios::binary);
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     if (file.close(), file) return {};
-    failed = {errno, std::generic_category()};
+    why = WhyNotWritten(errno);
   }
-  return Fail(ErrorCode::kUnavailable,
-              fmt::format("{} cannot be written: {}", path.string(), failed.message()));
+  return Fail(ErrorCode::kUnavailable, fmt::format("{} cannot be written: {}", path.string(), why));
 }
 
 Expected<std::shared_ptr<const SentFolder>> Write(const std::string& model,

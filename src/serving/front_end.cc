@@ -128,6 +128,10 @@ Status FrontEnd::Start() {
   const bool safe = o_.insecure || access_.tls.on();
   if (Status fine = CheckSchedulers("--schedulers", o_.schedulers, safe); !fine) return fine;
   if (Status fine = CheckFrontEndNode(o_); !fine) return fine;
+  const auto peers = PeerPort::PlaceFor(own_, access_.tls);
+  if (!peers) return std::unexpected(peers.error());
+  if (Status free = ServerPorts::CheckFree(o_, *peers); !free) return free;
+  if (Status routes = ServiceStack::CheckRoutes(o_); !routes) return routes;
 
   site_ = std::make_unique<SiteFrontEnd>(SiteOptionsOf(o_, access_.tls, metrics_, log_));
   site_->Start();

@@ -47,6 +47,7 @@ Expected<std::unique_ptr<HostLanes>> HostLanes::Start(const ServeOptions& option
   parts.policy = *std::move(policy);
   runtime.cores = CoresBeside(runtime);
   runtime.lanes = options.host_lanes;
+  runtime.revivers = options.isolate ? options.host_lanes : 1;
   runtime.slots = 1;
   runtime.threads = 1;
   runtime.split.reset();

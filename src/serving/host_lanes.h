@@ -34,7 +34,7 @@ class HostLanes {
   // Adds the load of the host's runtime to a reading that has all models; its lanes come behind the
   // device's.
   void AddTo(RuntimeReading& reading) const;
-  void LaneDied(LaneId lane, const Error& why) { runtime_.LaneDied(lane, why); }
+  Runtime& runtime() { return runtime_; }
   const Runtime& runtime() const { return runtime_; }
   void Abandon() { runtime_.Abandon(); }
   void Stop(Duration grace) { runtime_.Stop(grace); }

@@ -1,9 +1,11 @@
 #include "serving/isolation.h"
 
 #include <chrono>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "engines/isolated/process_host.h"
 #include "serving/device.h"
@@ -50,6 +52,7 @@ void Isolate(const ServeOptions& options, RuntimeOptions& runtime) {
   if (!options.isolate) return;
   runtime.revive_after = kReviveAfter;
   runtime.revive_longest = kReviveLongest;
+  runtime.revivers = runtime.lanes;  // a process that hangs while it starts holds up its own lane
 }
 
 void AddEngines(const EngineShelf& engines, RuntimeReading& reading) {
@@ -64,14 +67,23 @@ std::unique_ptr<RepeatedTask> WatchProcesses(const ServeOptions& options,
                                              const EngineShelf& engines, Runtime& device,
                                              HostLanes* host) {
   if (!options.isolate) return nullptr;
-  // Each process is told of once; it may be the lane's as long as no model needs it.
-  const auto look = [&engines, &device, host, told = std::set<int>()]() mutable {
+  // Each death is told of once; a dead process may be the lane's as long as no model needs it. A
+  // lane may have processes of several engines; one that was silent stays so while one is dead.
+  using Lanes = std::map<std::pair<Runtime*, LaneId>, bool>;
+  const auto look = [&engines, &device, host, told = std::set<int>(), silent = Lanes()]() mutable {
+    Lanes now;
     for (const EngineProcessReading& process : engines.processes()) {
-      if (process.runs || !told.insert(process.pid).second) continue;
-      const LaneId lane{static_cast<LaneId::rep>(process.lane)};
-      const Error why{ErrorCode::kUnavailable, "the engine's " + process.ending};
       const bool operators = host != nullptr && process.engine == kOperators;
-      operators ? host->LaneDied(lane, why) : device.LaneDied(lane, why);
+      Runtime& runtime = operators ? host->runtime() : device;
+      const LaneId lane{static_cast<LaneId::rep>(process.lane)};
+      bool& lane_now = now[{&runtime, lane}];
+      lane_now |= process.runs ? process.silent : silent[{&runtime, lane}];
+      if (process.runs || !told.insert(process.pid).second) continue;
+      runtime.LaneDied(lane, {ErrorCode::kUnavailable, "the engine's " + process.ending});
+    }
+    for (const auto& [lane, is_silent] : now) {
+      if (std::exchange(silent[lane], is_silent) == is_silent) continue;
+      lane.first->SetLaneSilent(lane.second, is_silent);
     }
   };
   return std::make_unique<RepeatedTask>("processes", Every(kLook, look), kLook);

@@ -22,8 +22,9 @@ void Isolate(const ServeOptions& options, RuntimeOptions& runtime);
 
 // Adds what the shelf's processes are, and its arenas in this one, to a reading.
 void AddEngines(const EngineShelf& engines, RuntimeReading& reading);
-// Looks ten times a second for processes that died while they ran nothing, until it is stopped, and
-// tells the runtime: `host`, which may be null, of operators, else `device`.
+// Looks ten times a second for processes that died while they ran nothing, or that give no sign of
+// life, until it is stopped, and tells the runtime: `host`, which may be null, of operators, else
+// `device`.
 std::unique_ptr<RepeatedTask> WatchProcesses(const ServeOptions& options,
                                              const EngineShelf& engines, Runtime& device,
                                              HostLanes* host);

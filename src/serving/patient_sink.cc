@@ -25,7 +25,8 @@ void PatientSink::sink_it_(const spdlog::details::log_msg& message) {
     return Write({line.data(), line.size()});
   };
   if (lost_ > 0) {
-    const std::string gap = fmt::format("{} lines were lost, because nobody read them", lost_);
+    const std::string gap = fmt::format(
+        "{} lines were lost, because nobody read them, or there was no room for them", lost_);
     if (!write({message.time, {}, message.logger_name, spdlog::level::warn, gap})) {
       ++lost_;
       return;
@@ -46,7 +47,8 @@ bool PatientSink::Write(std::string_view text) {
     const auto written =
         write(descriptor_, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return true;  // closed: nobody will ever read it
+    // A file may find room again; where nobody will ever read it, nothing is lost.
+    if (written < 0) return errno != ENOSPC && errno != EDQUOT && errno != EFBIG;
     text.remove_prefix(static_cast<std::size_t>(written));
   }
   return true;

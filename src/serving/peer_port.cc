@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "server/access/access.h"
+#include "server/net/listening_socket.h"
 #include "service/forwarding_service.h"
 #include "serving/server_access.h"
 
@@ -44,11 +45,8 @@ PeerPort::PeerPort(GrpcOptions options, InferenceService& models, InferenceServi
 
 PeerPort::~PeerPort() = default;
 
-Expected<std::unique_ptr<PeerPort>> PeerPort::Start(const ServeOptions& o, const PeerTls& tls,
-                                                    InferenceService& models,
-                                                    InferenceService& pipelines,
-                                                    std::function<void(const std::string&)> warn) {
-  if (o.schedulers.empty() && !tls.on()) return nullptr;
+Expected<std::optional<HostPort>> PeerPort::PlaceFor(const ServeOptions& o, const PeerTls& tls) {
+  if (o.schedulers.empty() && !tls.on()) return std::nullopt;
   const auto place = PlaceOf("--peer-listen", o.peer_listen);
   if (!place) return std::unexpected(place.error());
   if (!tls.on() && !o.insecure) {
@@ -56,6 +54,17 @@ Expected<std::unique_ptr<PeerPort>> PeerPort::Start(const ServeOptions& o, const
       return std::unexpected(fine.error());
     }
   }
+  return *place;
+}
+
+Expected<std::unique_ptr<PeerPort>> PeerPort::Start(const ServeOptions& o, const PeerTls& tls,
+                                                    InferenceService& models,
+                                                    InferenceService& pipelines,
+                                                    std::function<void(const std::string&)> warn) {
+  const auto wanted = PlaceFor(o, tls);
+  if (!wanted) return std::unexpected(wanted.error());
+  const std::optional<HostPort>& place = *wanted;
+  if (!place) return nullptr;
   std::shared_ptr<Access> nodes;
   if (tls.on()) {
     const std::filesystem::path folder = o.peer_tls;
@@ -101,6 +110,14 @@ Status CheckClear(const std::string& option, const std::string& text) {
       "{} {} is beyond this machine: --peer-tls FOLDER keeps strangers out, with certificates of "
       "`tactus cluster certificate`; --insecure speaks in the clear (docs/site.md)",
       option, text));
+}
+
+Status CheckListens(const std::string& option, const HostPort& place) {
+  ListeningSocket socket;
+  const auto open = socket.Open(place.host, place.port);
+  if (open || open.error().code != ErrorCode::kUnavailable) return {};
+  return Fail(open.error().code, fmt::format("{}: {}; name another port (0: any free one)", option,
+                                             open.error().message));
 }
 
 Status CheckSchedulers(const std::string& option, const std::vector<std::string>& schedulers,

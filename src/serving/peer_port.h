@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,16 +25,22 @@ Expected<HostPort> PlaceOf(const std::string& option, const std::string& host_an
 // InvalidArgument where it is beyond this machine: what is said there would be in the clear, and
 // everybody could say it.
 Status CheckClear(const std::string& option, const std::string& host_and_port);
-// The same of each of a list, in which none may be twice. `safe`: they may be beyond this machine.
+// Whether HOST:PORT is to be had, before anything is done for it; kUnavailable names `option`. A
+// host's name is not looked up.
+Status CheckListens(const std::string& option, const HostPort& place);
+// As CheckClear of each of a list, in which none may be twice. `safe`: they may be beyond this
+// machine.
 Status CheckSchedulers(const std::string& option, const std::vector<std::string>& schedulers,
                        bool safe);
 std::string HostName();
 
 class PeerPort {
  public:
-  // Null where nobody would come: without --schedulers and --peer-tls. `pipelines` takes the calls
-  // of `models` too, and those that enter a pipeline half-way; both outlive it. `warn` hears of
-  // certificates that change.
+  // Where it will listen; nothing where nobody would come: without --schedulers and --peer-tls.
+  static Expected<std::optional<HostPort>> PlaceFor(const ServeOptions& options,
+                                                    const PeerTls& tls);
+  // Null where nobody would come. `pipelines` takes the calls of `models` too, and those that enter
+  // a pipeline half-way; both outlive it. `warn` hears of certificates that change.
   static Expected<std::unique_ptr<PeerPort>> Start(const ServeOptions& options, const PeerTls& tls,
                                                    InferenceService& models,
                                                    InferenceService& pipelines,

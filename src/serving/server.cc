@@ -108,7 +108,10 @@ Status Server::Load() {
   auto access = ServerAccess::Of(o_, [log = log_](const std::string& line) { log->warn(line); });
   if (!access) return std::unexpected(std::move(access.error()));
   access_ = *std::move(access);
-  if (Status free = ServerPorts::CheckFree(o_); !free) return free;
+  const auto peers = PeerPort::PlaceFor(o_, access_.tls);
+  if (!peers) return std::unexpected(peers.error());
+  if (Status free = ServerPorts::CheckFree(o_, *peers); !free) return free;
+  if (Status routes = ServiceStack::CheckRoutes(o_); !routes) return routes;
   if (Status kept = ServedJournals::KeepOld(o_.journal); !kept) return kept;
   auto policy = MakeRealTimePolicy(o_.policy);
   if (!policy) return std::unexpected(std::move(policy.error()));

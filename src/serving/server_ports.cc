@@ -164,8 +164,8 @@ std::unexpected<Error> NotToBeHad(const Error& error, const char* option) {
 
 }  // namespace
 
-Status ServerPorts::CheckFree(const ServeOptions& o) {
-  std::array<ListeningSocket, 3> sockets;  // all at once: two options may name one port
+Status ServerPorts::CheckFree(const ServeOptions& o, const std::optional<HostPort>& peers) {
+  std::array<ListeningSocket, 4> sockets;  // all at once: two options may name one port
   const std::array<std::pair<std::uint16_t, const char*>, 3> ports{
       {{o.http_port, "--http-port"},
        {o.grpc_port, "--grpc-port"},
@@ -177,7 +177,13 @@ Status ServerPorts::CheckFree(const ServeOptions& o) {
       return NotToBeHad(open.error(), option);
     }
   }
-  return {};
+  if (peers) {
+    if (const auto open = sockets.back().Open(peers->host, peers->port); !open) {
+      return Fail(open.error().code, fmt::format("--peer-listen {}: {}; name another port there",
+                                                 o.peer_listen, open.error().message));
+    }
+  }
+  return o.trace_file.empty() ? Status() : TraceFile::CheckFree(o.trace_file);
 }
 
 ServerPorts::ServerPorts(std::unique_ptr<Body> body) : body_(std::move(body)) {}

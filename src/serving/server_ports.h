@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "base/host_port.h"
 #include "service/inference_service.h"
 #include "serving/serve_options.h"
 #include "serving/server_access.h"
@@ -35,9 +37,10 @@ class ServerPorts {
     std::function<void()> late = {};
   };
 
-  // Whether the three ports are to be had, before anything is loaded for them; an error says which
-  // is not. Nothing listens afterwards: a client that comes too early is refused.
-  static Status CheckFree(const ServeOptions& options);
+  // Whether the three ports are to be had, the one for other nodes (`peers`, which may be none) and
+  // the file of traces, before anything is loaded for them; an error says which is not. Nothing
+  // listens afterwards: a client that comes too early is refused.
+  static Status CheckFree(const ServeOptions& options, const std::optional<HostPort>& peers);
   // Listens on all three; an error says which port is not to be had.
   static Expected<std::unique_ptr<ServerPorts>> Start(const ServeOptions& options, Parts parts);
   ~ServerPorts();

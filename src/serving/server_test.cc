@@ -154,6 +154,7 @@ TEST(ServerTest, OptionsThatDoNotGoTogetherAreNamed) {
       {[](ServeOptions& o) { o.autoscale.least = 3, o.autoscale.most = 2; }, "--autoscale-*: "},
       {[](ServeOptions& o) { o.schedulers = {"here"}; }, "--schedulers: 'here'"},
       {[](ServeOptions& o) { o.profile = "/nowhere"; }, "/nowhere"},
+      {[](ServeOptions& o) { o.routes = "/dev"; }, "--routes /dev: is no regular file"},
   };
   for (const auto& [change, what] : wrong) {
     ServeOptions options = OptionsFor(folder.path());
@@ -176,6 +177,14 @@ TEST(ServerTest, APortThatIsTakenIsNamedBeforeTheJournalIsMoved) {
   EXPECT_THAT(WhyNot(options),
               AllOf(HasSubstr("cannot listen"), HasSubstr("name another port with --grpc-port")));
   EXPECT_FALSE(fs::exists(options.journal + ".old"));
+  // The one for other nodes is opened last, and would be found out after the models were loaded.
+  options.grpc_port = 0;
+  options.schedulers = {"127.0.0.1:1"};
+  options.peer_listen = "127.0.0.1:" + std::to_string(*port);
+  EXPECT_THAT(WhyNot(options), AllOf(HasSubstr("--peer-listen 127.0.0.1:"),
+                                     HasSubstr("cannot listen"), HasSubstr("name another port")));
+  options.schedulers.clear();
+  options.grpc_port = *port;
   // Two options may name one port, which is free.
   taken.reset();
   options.metrics_port = *port;

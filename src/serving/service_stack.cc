@@ -31,13 +31,17 @@ ServiceStack::ServiceStack(const ServeOptions& options, Parts parts)
   service_ = ServeEnsembles(o_, Models(), routed_.get(), cost, parts.observer, parts.journal, log_);
 }
 
-Status ServiceStack::Open() {
+Status ServiceStack::CheckRoutes(const ServeOptions& o) {
   std::error_code ignored;
-  if (std::filesystem::exists(o_.routes, ignored) &&
-      !std::filesystem::is_regular_file(o_.routes, ignored)) {
-    return InvalidArgument(fmt::format(
-        "--routes {}: is no regular file; name the one that `tactus agent` writes", o_.routes));
+  if (!std::filesystem::exists(o.routes, ignored) ||
+      std::filesystem::is_regular_file(o.routes, ignored)) {
+    return {};
   }
+  return InvalidArgument(fmt::format(
+      "--routes {}: is no regular file; name the one that `tactus agent` writes", o.routes));
+}
+
+Status ServiceStack::Open() {
   auto peers = PeerPort::Start(o_, tls_, Models(), *service_,
                                [log = log_](const std::string& line) { log->warn(line); });
   if (!peers) return std::unexpected(std::move(peers.error()));

@@ -32,6 +32,8 @@ class ServiceStack {
     Log log;
   };
 
+  // Whether --routes may be followed; before anything is loaded.
+  static Status CheckRoutes(const ServeOptions& options);
   // Opens the ensembles: what can serve does. `options` outlives the stack.
   ServiceStack(const ServeOptions& options, Parts parts);
 

@@ -57,9 +57,13 @@ Status StreamRunner::Start() {
   if (slo == Duration{}) slo = *promised > Duration{} ? *promised : kDefaultSlo;
   config_.flow.keeps_stale = !live_ && !config_.realtime;
   flow_.emplace(config_.flow);
-  sender_ = std::jthread([this](std::stop_token stop) { SendAll(std::move(stop)); });
-  reader_ = std::jthread([this](std::stop_token stop) { ReadAll(std::move(stop)); });
-  return {};
+  Status begun = WithMemory("stream '" + name_ + "'", [this]() -> Status {
+    sender_ = std::jthread([this](std::stop_token stop) { SendAll(std::move(stop)); });
+    reader_ = std::jthread([this](std::stop_token stop) { ReadAll(std::move(stop)); });
+    return {};
+  });
+  if (!begun) Stop();
+  return begun;
 }
 
 void StreamRunner::AskToStop() {
@@ -128,14 +132,18 @@ Expected<std::unique_ptr<VideoSource>> StreamRunner::Open(std::stop_token stop) 
     std::optional<Expected<std::unique_ptr<VideoSource>>> source;
   };
   const auto opening = std::make_shared<Opening>();
-  std::thread([opening, open = parts_.open, options = config_.source, stop] {
-    auto source = WithMemory(Shown(options.source), [&] { return open(options, stop); });
-    {
-      const std::lock_guard lock(opening->mutex);
-      opening->source.emplace(std::move(source));
-    }
-    opening->done.notify_all();
-  }).detach();
+  const Status begun = WithMemory(Shown(config_.source.source), [&]() -> Status {
+    std::thread([opening, open = parts_.open, options = config_.source, stop] {
+      auto source = WithMemory(Shown(options.source), [&] { return open(options, stop); });
+      {
+        const std::lock_guard lock(opening->mutex);
+        opening->source.emplace(std::move(source));
+      }
+      opening->done.notify_all();
+    }).detach();
+    return {};
+  });
+  if (!begun) return std::unexpected(begun.error());
   std::unique_lock lock(opening->mutex);
   opening->done.wait(lock, stop, [&] { return opening->source.has_value(); });
   if (!opening->source) return Fail(ErrorCode::kCancelled, "the stream was stopped");

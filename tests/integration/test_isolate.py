@@ -202,6 +202,43 @@ class IsolateTest(unittest.TestCase):
                 self.assertLess(time.monotonic(), end)
             self.assertEqual(server.terminate(), 0, server.errors())
 
+    def await_ready(self, server, expected):
+        end = time.monotonic() + serving.WAIT_S
+        ready = not expected
+        while ready is not expected:
+            self.assertLess(time.monotonic(), end, server.errors())
+            time.sleep(0.01)
+            try:
+                server.get("/v2/health/ready")
+                ready = True
+            except urllib.error.HTTPError:
+                ready = False
+
+    def test_where_all_processes_hang_the_server_is_not_ready_until_one_serves(self):
+        with contextlib.closing(Isolated("--lanes", "2")) as server, \
+                concurrent.futures.ThreadPoolExecutor(4) as pool:
+            for process in server.processes():
+                serving.halt(process)
+            self.await_ready(server, False)
+            asked = [pool.submit(call, server, "pick", 2) for _ in range(4)]
+            for each in asked:  # by the processes that replace them
+                status, answer = each.result()
+                self.assertEqual(status, 200, answer)
+            self.await_ready(server, True)
+            self.assertEqual(server.terminate(), 0, server.errors())
+
+    def test_a_lane_whose_process_hangs_leaves_its_calls_to_the_other(self):
+        with contextlib.closing(Isolated("--lanes", "2")) as server:
+            hangs = server.processes()[0]
+            serving.halt(hangs)
+            self.await_line(server, "gives no sign of life; no batch goes there")
+            for _ in range(40):
+                status, answer = call(server, "pick", 2)
+                self.assertEqual(status, 200, answer)
+            with contextlib.suppress(ProcessLookupError):  # it was replaced
+                os.kill(hangs, signal.SIGCONT)
+            self.assertEqual(server.terminate(), 0, server.errors())
+
     def test_processes_that_hang_hold_no_stop(self):
         for hung_load in (False, True):
             arguments = ["--grace-seconds", "0.2", "--lanes", "2"]

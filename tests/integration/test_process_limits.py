@@ -3,8 +3,10 @@ room for is refused; the server lives, and serves as before once there is room a
 
 import contextlib
 import json
+import os
 import pathlib
 import resource
+import signal
 import socket
 import subprocess
 import tempfile
@@ -14,6 +16,8 @@ import unittest
 import grpc
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
+from test_isolate import Isolated
+from test_runs import call
 from serving import START_S, TACTUS, WAIT_S, Server, add_model, identity_config, make_repository
 
 GOOD = json.dumps({"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1, 4],
@@ -253,6 +257,37 @@ class UntakenAnswersTest(unittest.TestCase):
             self.assertEqual(refused.exception.code(), grpc.StatusCode.RESOURCE_EXHAUSTED)
             stream.cancel()
             self.check_serves()
+
+
+class NoRoomForThreadsTest(unittest.TestCase):
+    """What a server needs when something goes wrong it takes at its start: where there is no room
+    for a thread, to make one would end it."""
+
+    def limited_now(self, server):
+        """No more addresses than it has."""
+        pid = server.process.pid
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+        size = next(int(line.split()[1]) for line in status.splitlines()
+                    if line.startswith("VmSize"))
+        before = resource.prlimit(pid, resource.RLIMIT_AS)
+        resource.prlimit(pid, resource.RLIMIT_AS, (size * 1024 + MB, before[1]))
+        return before
+
+    def test_a_lane_that_dies_then_comes_back_once_there_is_room(self):
+        with contextlib.closing(Isolated("--lanes", "2")) as server:
+            self.assertEqual(call(server, "pick", 2)[0], 200)
+            before = self.limited_now(server)
+            for process in server.processes():
+                os.kill(process, signal.SIGKILL)
+            end = time.monotonic() + WAIT_S
+            while server.errors().count(" died: ") < 2:
+                self.assertIsNone(server.process.poll(), server.errors())
+                self.assertLess(time.monotonic(), end, server.errors())
+                time.sleep(0.01)
+            resource.prlimit(server.process.pid, resource.RLIMIT_AS, before)
+            while (status := call(server, "pick", 2)[0]) != 200:
+                self.assertLess(time.monotonic(), end, status)
+            self.assertEqual(server.terminate(), 0, server.errors())
 
 
 if __name__ == "__main__":

@@ -34,6 +34,8 @@ inline constexpr std::int64_t kLeave = -4;
 inline constexpr std::int64_t kForEver = -5;
 inline constexpr std::int64_t kSayProcess = -6;
 
+inline constexpr std::uint64_t kArenaBytes = 1000;  // that it says to have
+
 // As proc(5) names it; empty: there is no such process.
 inline std::string StateOf(pid_t process) {
   std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
@@ -61,6 +63,7 @@ class CrashingEngine final : public Engine {
     return identity_->Load(spec, lane);
   }
   void Unload(ModelHandle handle) override { identity_->Unload(handle); }
+  std::vector<ArenaUse> Arenas() const override { return {{"numbers", 1, kArenaBytes, 1}}; }
   void Submit(ModelHandle handle, const BatchJob& job, Completions& done) noexcept override {
     for (const RowInputs& row : job.rows) {
       const TensorView& view = row.inputs[0];

@@ -44,7 +44,7 @@ void ReadRun(std::span<const std::byte> bytes, bool batches) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const auto bytes = std::as_bytes(std::span(data, size)).subspan(1);
-  switch (data[0] % 6) {
+  switch (data[0] % 7) {
     case 0:
       (void)isolated::ReadHelloAnswer(bytes);
       break;
@@ -57,8 +57,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 3:
       (void)isolated::ReadSamples(bytes);
       break;
+    case 6:
+      (void)isolated::ReadArenas(bytes);
+      break;
     default:
-      ReadRun(bytes, data[0] % 6 == 5);
+      ReadRun(bytes, data[0] % 7 == 5);
   }
   return 0;
 }

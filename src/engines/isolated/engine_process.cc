@@ -186,19 +186,33 @@ std::vector<SampleTensor> EngineProcess::Sample(std::uint64_t handle) {
   return ReadSamples(*answer).value_or(std::vector<SampleTensor>{});
 }
 
+bool EngineProcess::TakeSign() {
+  const auto sign = control_.Receive(Duration{});
+  if (!sign) return false;
+  auto arenas = ReadArenas(*sign);
+  const std::lock_guard lock(arenas_mutex_);
+  if (arenas) arenas_ = *std::move(arenas);
+  return true;
+}
+
+std::vector<ArenaUse> EngineProcess::Arenas() const {
+  const std::lock_guard lock(arenas_mutex_);
+  return arenas_;
+}
+
 // Who holds the mutex may wait for a process that hangs.
 int EngineProcess::UnansweredLooks() {
   if (!greeted_.load(std::memory_order_acquire)) return 0;
   const std::unique_lock lock(control_mutex_, std::try_to_lock);
-  if (lock && asked_) asked_ = !control_.Receive(Duration{}).has_value();
+  if (lock && asked_) asked_ = !TakeSign();
   if (lock && !asked_) {
-    unanswered_ = 0;
+    unanswered_.store(0, std::memory_order_relaxed);
     control_.SendOrNot(Asking(Question::kAlive).bytes());
     asked_ = true;
   } else {
-    ++unanswered_;
+    unanswered_.fetch_add(1, std::memory_order_relaxed);
   }
-  return unanswered_;
+  return unanswered();
 }
 
 void EngineProcess::Terminate(BatchId batch) {

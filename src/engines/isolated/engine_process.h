@@ -59,10 +59,14 @@ class EngineProcess {
 
   // With lane_lost where the process died; suspect where it did so under this batch.
   BatchResult Run(std::uint64_t handle, const BatchJob& job, const OutputsAsked& asked);
-  // Asks it for a sign of life where it has given one for the last question. How many questions in
-  // a row it has left without an answer; none before it has said what the engine is. Quick; from
-  // one thread.
+  // Asks it for a sign of life where it has given one for the last question. For how many looks in
+  // a row it has left one without an answer; none before it has said what the engine is. Quick;
+  // from one thread.
   int UnansweredLooks();
+  // As the last look had it.
+  int unanswered() const { return unanswered_.load(std::memory_order_relaxed); }
+  // As its last sign of life said, so that nobody waits for it.
+  std::vector<ArenaUse> Arenas() const;
   // Best effort, and quick.
   void Terminate(BatchId batch);
   // It is dead when this returns, or will be in a moment. `why`, which lives for ever, becomes a
@@ -90,6 +94,7 @@ class EngineProcess {
   void GiveBack(std::unique_ptr<Line> line);
   // The answer's bytes.
   Expected<std::vector<std::byte>> Ask(const ByteWriter& question, Duration limit);
+  bool TakeSign();
   Error Died();
   BatchResult Lost(bool suspect);
 
@@ -103,13 +108,15 @@ class EngineProcess {
   HelloAnswer engine_;
   std::mutex control_mutex_;
   Connection control_;
+  mutable std::mutex arenas_mutex_;
+  std::vector<ArenaUse> arenas_;
   std::mutex lines_mutex_;
   std::vector<std::unique_ptr<Line>> idle_;
   std::once_flag ended_;
   int ending_ = 0;  // as waitpid says it; -1: unknown
   std::atomic<bool> dead_{false};
   bool asked_ = false;                // for a sign of life, and has not answered
-  int unanswered_ = 0;                // looks since
+  std::atomic<int> unanswered_{0};    // looks since
   std::atomic<bool> greeted_{false};  // it has said what the engine is
   std::atomic<const char*> killed_since_{nullptr};
 };

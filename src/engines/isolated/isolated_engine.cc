@@ -92,14 +92,26 @@ class IsolatedEngine final : public Engine {
     return model ? model->process->Memory(model->handle) : MemoryUse{};
   }
 
-  std::vector<EngineProcessReading> Processes() {
-    std::vector<std::pair<int, LaneProcess*>> lanes;
-    {
-      const std::lock_guard lock(mutex_);
-      for (auto& [number, lane] : lanes_) lanes.emplace_back(number, &lane);
+  // The sums of all lanes.
+  std::vector<ArenaUse> Arenas() const override {
+    std::map<std::pair<std::string, std::int64_t>, ArenaUse> uses;
+    for (const auto& [number, lane] : Lanes()) {
+      const std::unique_lock lock(lane->mutex, std::try_to_lock);
+      if (!lock || lane->process == nullptr || lane->process->dead()) continue;
+      for (const ArenaUse& arena : lane->process->Arenas()) {
+        ArenaUse& sum = uses[{arena.model, arena.version}];
+        sum = {arena.model, arena.version, sum.bytes + arena.bytes,
+               sum.in_use_bytes + arena.in_use_bytes};
+      }
     }
+    std::vector<ArenaUse> all;
+    for (auto& [model, use] : uses) all.push_back(std::move(use));
+    return all;
+  }
+
+  std::vector<EngineProcessReading> Processes() {
     std::vector<EngineProcessReading> readings;
-    for (const auto& [number, lane] : lanes) {
+    for (const auto& [number, lane] : Lanes()) {
       const std::unique_lock lock(lane->mutex, std::try_to_lock);
       if (!lock || lane->process == nullptr) continue;  // it starts just now
       EngineProcess& process = *lane->process;
@@ -107,6 +119,7 @@ class IsolatedEngine final : public Engine {
       reading.starts = lane->starts;
       reading.runs = process.StillRuns();
       if (!reading.runs) reading.ending = process.Ending();
+      reading.silent = reading.runs && ProcessKeeper::Silent(process);
       if (reading.runs) reading.resident_bytes = process.ResidentBytes();
     }
     return readings;
@@ -166,6 +179,13 @@ class IsolatedEngine final : public Engine {
     return lane.process;
   }
 
+  std::vector<std::pair<int, LaneProcess*>> Lanes() const {
+    std::vector<std::pair<int, LaneProcess*>> lanes;
+    const std::lock_guard lock(mutex_);
+    for (auto& [number, lane] : lanes_) lanes.emplace_back(number, &lane);
+    return lanes;
+  }
+
   LaneProcess& LaneOf(int process) {
     const std::lock_guard lock(mutex_);
     return lanes_[process];
@@ -175,8 +195,8 @@ class IsolatedEngine final : public Engine {
   const IsolationOptions options_;
   EngineTraits traits_;
   ProcessKeeper keeper_;  // before the processes: it starts them
-  std::mutex mutex_;
-  std::map<int, LaneProcess> lanes_;
+  mutable std::mutex mutex_;
+  mutable std::map<int, LaneProcess> lanes_;
   mutable LoadedModels<Loaded> models_;
 };
 

@@ -30,7 +30,8 @@ struct EngineProcessReading {
   int pid = 0;
   std::int64_t starts = 0;  // of processes for this lane, this one among them
   bool runs = true;
-  std::string ending;  // where it runs no more: how it ended
+  bool silent = false;  // it runs, and gives no sign of life: it probably hangs
+  std::string ending;   // where it runs no more: how it ended
   std::uint64_t resident_bytes = 0;
 };
 

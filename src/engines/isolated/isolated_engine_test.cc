@@ -199,6 +199,32 @@ TEST_F(IsolatedEngine, AHungProcessOfAnIdleLaneIsFound) {
   EXPECT_THAT(ProcessesOf(*engine_)[0].ending, HasSubstr("gave no sign of life"));
 }
 
+// Long before it is killed: without this its lane would be ready and take batches until then.
+TEST_F(IsolatedEngine, AProcessThatStandsStillIsSilentUntilItGoesOn) {
+  Make({.hang_limit = Seconds(20)});
+  const ModelHandle model = Load();
+  const pid_t process = ProcessOf(model);
+  testing::StandStill(process);
+  while (!ProcessesOf(*engine_)[0].silent) std::this_thread::yield();
+  EXPECT_TRUE(ProcessesOf(*engine_)[0].runs);
+  kill(process, SIGCONT);
+  while (ProcessesOf(*engine_)[0].silent) std::this_thread::yield();
+  EXPECT_EQ(Ask(model, kNumber), kNumber);
+}
+
+// Without this the memory that arenas keep in the processes would look like a leak.
+TEST_F(IsolatedEngine, ArenasOfAllLanesAreAddedUp) {
+  Make({.hang_limit = Seconds(2)});
+  Load(0);
+  Load(1);
+  std::vector<ArenaUse> arenas;
+  while (arenas.empty() || arenas[0].bytes < 2 * testing::kArenaBytes) arenas = engine_->Arenas();
+  ASSERT_EQ(arenas.size(), 1u);
+  EXPECT_EQ(arenas[0].model, "numbers");
+  EXPECT_EQ(arenas[0].bytes, 2 * testing::kArenaBytes);
+  EXPECT_EQ(arenas[0].in_use_bytes, 2u);
+}
+
 TEST_F(IsolatedEngine, AProcessThatIsBusyDoesNotHang) {
   Make({.stop_grace = {}, .hang_limit = Millis(500)});
   const ModelHandle model = Load();
@@ -206,6 +232,7 @@ TEST_F(IsolatedEngine, AProcessThatIsBusyDoesNotHang) {
   std::thread lane([&] { RunBatch(*engine_, model, NumberRow(testing::kForEver)); });
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   EXPECT_TRUE(ProcessesOf(*engine_)[0].runs);
+  while (ProcessesOf(*engine_)[0].silent) std::this_thread::yield();
   kill(process, SIGKILL);
   lane.join();
 }

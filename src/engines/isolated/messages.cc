@@ -246,6 +246,29 @@ Expected<MemoryUse> ReadMemoryUse(std::span<const std::byte> bytes) {
   return use;
 }
 
+void Put(ByteWriter& to, const std::vector<ArenaUse>& arenas) {
+  to.Put(static_cast<std::uint32_t>(arenas.size()));
+  for (const ArenaUse& arena : arenas) {
+    to.Put(std::string_view(arena.model));
+    to.Put(arena.version);
+    to.Put(arena.bytes);
+    to.Put(arena.in_use_bytes);
+  }
+}
+
+Expected<std::vector<ArenaUse>> ReadArenas(std::span<const std::byte> bytes) {
+  ByteReader from(bytes);
+  std::vector<ArenaUse> arenas(from.TakeCount(28));
+  for (ArenaUse& arena : arenas) {
+    arena.model = from.TakeText();
+    arena.version = from.Take<std::int64_t>();
+    arena.bytes = from.Take<std::uint64_t>();
+    arena.in_use_bytes = from.Take<std::uint64_t>();
+  }
+  if (!from.whole()) return BadAnswer("the memory of arenas");
+  return arenas;
+}
+
 void Put(ByteWriter& to, const std::vector<SampleTensor>& samples) {
   to.Put(static_cast<std::uint32_t>(samples.size()));
   for (const SampleTensor& sample : samples) {

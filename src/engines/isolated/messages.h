@@ -22,7 +22,7 @@ enum class Question : std::uint8_t {
   kHello,       // which engine; answered with its traits
   kConnection,  // the descriptor beside it is one more connection; no answer
   kTerminate,   // a batch; no answer
-  kAlive,       // answered with nothing, at once, whatever the engine does
+  kAlive,       // answered with arenas, at once, whatever the engine does
   // On the others.
   kLoad,
   kUnload,
@@ -71,6 +71,9 @@ Expected<LoadAnswer> ReadLoadAnswer(std::span<const std::byte> bytes);
 
 void Put(ByteWriter& to, const MemoryUse& use);
 Expected<MemoryUse> ReadMemoryUse(std::span<const std::byte> bytes);
+
+void Put(ByteWriter& to, const std::vector<ArenaUse>& arenas);
+Expected<std::vector<ArenaUse>> ReadArenas(std::span<const std::byte> bytes);
 
 void Put(ByteWriter& to, const std::vector<SampleTensor>& samples);
 Expected<std::vector<SampleTensor>> ReadSamples(std::span<const std::byte> bytes);

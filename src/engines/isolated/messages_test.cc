@@ -136,6 +136,7 @@ TEST(Messages, AnAnswerThatIsCutOffIsNone) {
                              .exits = {"1", "2"}},
                   ReadLoadAnswer);
   ExpectOnlyWhole(MemoryUse{1, 2}, ReadMemoryUse);
+  ExpectOnlyWhole(std::vector<ArenaUse>{{"m", 1, 20, 10}, {"n", 2, 3, 0}}, ReadArenas);
   ExpectOnlyWhole(std::vector<SampleTensor>{{{1, 2}, {std::byte{1}}}}, ReadSamples);
 }
 

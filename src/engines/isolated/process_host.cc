@@ -1,6 +1,7 @@
 #include "engines/isolated/process_host.h"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -185,6 +186,29 @@ class Conversation {
   std::uint32_t output_segment_ = 0;
 };
 
+// What the arenas hold, noted now and then: whoever asks for a sign of life waits for no engine.
+class NotedArenas {
+ public:
+  explicit NotedArenas(const Engine& engine) {
+    std::thread([this, &engine] {
+      for (;; std::this_thread::sleep_for(std::chrono::milliseconds(500))) {
+        ByteWriter arenas;
+        Put(arenas, engine.Arenas());
+        const std::lock_guard lock(mutex_);
+        last_ = std::move(arenas);
+      }
+    }).detach();
+  }
+  bool SendOver(Connection& connection) {
+    const std::lock_guard lock(mutex_);
+    return connection.Send(last_.bytes());
+  }
+
+ private:
+  std::mutex mutex_;
+  ByteWriter last_;
+};
+
 // Ends with the server, not with whoever stops it: the server's last batches run to their end.
 void LiveWithServer(long server) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -219,13 +243,14 @@ void LiveWithServer(long server) {
   ByteWriter said;
   Put(said, answer);
   if (!control.Send(said.bytes()) || !engine) _exit(0);
+  NotedArenas arenas(**engine);
   while (const auto message = control.Receive()) {
     ByteReader asked(*message);
     const auto question = static_cast<Question>(asked.Take<std::uint8_t>());
     if (question == Question::kTerminate) {
       (*engine)->Terminate(BatchId{asked.Take<std::uint64_t>()});
     } else if (question == Question::kAlive) {
-      if (!control.Send({})) _exit(0);
+      if (!arenas.SendOver(control)) _exit(0);
     } else if (question == Question::kConnection) {
       Engine& served = **engine;
       std::thread([&served, connection = Connection(control.TakeHandedOver())]() mutable {

@@ -23,9 +23,10 @@ using Clock = std::chrono::steady_clock;
 // Between two times that a batch is asked to stop: the first may have come before it began.
 constexpr std::chrono::milliseconds kAskAgain{20};
 
-// Looks in a row without a sign of life, until a process is taken to hang. They are counted, not
-// timed: where the whole machine stands still, no look is made.
-constexpr int kLooks = 5;
+// Looks in a row without a sign of life, until a process is suspected to hang, and until it is
+// taken to. They are counted, not timed: where the whole machine stands still, no look is made.
+constexpr int kLooksUntilSilent = 2;
+constexpr int kLooks = 20;
 
 // Why none is started, and those that there are were killed.
 constexpr const char* kStopping = "the server is stopping";
@@ -166,6 +167,10 @@ std::optional<Clock::time_point> ProcessKeeper::LookAtStops() {
     next = now + kAskAgain;
   }
   return next;
+}
+
+bool ProcessKeeper::Silent(const EngineProcess& process) {
+  return process.unanswered() >= kLooksUntilSilent;
 }
 
 std::optional<Clock::time_point> ProcessKeeper::LookForHangs() {

@@ -39,6 +39,9 @@ class ProcessKeeper {
 
   // Until it is forgotten.
   void Watch(EngineProcess& process);
+  // Whether it has given no sign of life for a seventh of the `hang_limit`: whatever it runs, it
+  // answers at once, so it probably hangs. From any thread.
+  static bool Silent(const EngineProcess& process);
   void Forget(EngineProcess& process);
   // Kills all that are watched or come to be, and starts no more. Waits for none of them.
   void KillAll();

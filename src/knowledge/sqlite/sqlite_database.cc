@@ -45,7 +45,8 @@ Ailment AilmentOf(int result) {
       return {ErrorCode::kUnavailable,
               "its folder must exist and, like the file, be writable by this user"};
     case SQLITE_IOERR:
-      return {ErrorCode::kUnavailable, "see the disk's own messages (dmesg)"};
+      return {ErrorCode::kUnavailable,
+              "see the disk's own messages (dmesg), and how large a file may be (ulimit -f)"};
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return {ErrorCode::kInternal,

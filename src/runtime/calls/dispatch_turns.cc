@@ -113,15 +113,17 @@ void DispatchTurns::TakeTurns() {
   if (looked) replies_.Serve([left = kBorrowedAnswers]() mutable { return left-- <= 0; });
 }
 
+void DispatchTurns::StartWorkers() {
+  for (auto& worker : workers_) worker->Start();
+}
+
 void DispatchTurns::Configure(std::shared_ptr<const ServedModels> served_models,
                               std::vector<ServedModel*> served, std::shared_ptr<const Plan> plan) {
   // Where every engine is deferred the lanes need no threads, and there may be thousands of lanes.
   const auto needs_lanes = [](const ServedModel* model) {
     return model != nullptr && !model->traits.deferred;
   };
-  if (std::any_of(served.begin(), served.end(), needs_lanes)) {
-    for (auto& worker : workers_) worker->Start();
-  }
+  if (std::any_of(served.begin(), served.end(), needs_lanes)) StartWorkers();
   Carry({.served_models = std::move(served_models),
          .served = std::move(served),
          .plan = std::move(plan)});

@@ -58,6 +58,9 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener, privat
   // A turn is due, whatever happens. From any thread.
   void Nudge() { HandOver(); }
 
+  // The lanes' threads, which engines need that are not deferred. Throws std::system_error where
+  // there is no room for a thread. Again: no effect. Thread-safe.
+  void StartWorkers();
   // Blocks until a turn has adopted them; one call at a time. `served` by ModelId; null: not
   // loaded. `plan` by ModelId and LaneId; null: the one there was, if any.
   void Configure(std::shared_ptr<const ServedModels> served_models,
@@ -72,8 +75,17 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener, privat
   // what comes. A run for which nobody waits in time any more is stopped where the engine can. The
   // model's name; empty where the run has ended. Blocks until a turn has done it.
   std::string HoldStuck(std::size_t worker, TimePoint begun);
-  // Whether every lane is held so. From any thread.
-  bool AllStuck() const;
+  // The lane's engine gives no sign of life, or does again: meanwhile the lane is closed, and what
+  // waits goes on waiting. One that is opened by somebody else stays open. Whether it was silent
+  // before. Blocks until a turn has done it.
+  bool SetSilent(LaneId lane, bool silent);
+  // The lane died, as far as the caller knows: it is closed. False where it was closed already but
+  // for its silence, or runs a batch, which will tell. Blocks until a turn has done it.
+  bool LoseIdle(LaneId lane);
+  // Within Change: the lane, made anew, is opened.
+  void OpenAnew(LaneId lane);
+  // Whether every lane is held by such runs, silent, or has been dead for a while. From any thread.
+  bool AllHeld() const;
   // Runs that were ever held so, by LaneId, and whether the lane is now.
   struct StuckReading {
     std::int64_t runs = 0;
@@ -100,9 +112,11 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener, privat
   };
   struct StuckLane {
     int slots = 0;                      // held by runs that take too long
-    bool closed = false;                // for it
+    bool closed = false;                // for it, or for its silence
     std::atomic<std::int64_t> runs{0};  // ever
     std::atomic<bool> now{false};       // all slots are held
+    std::atomic<bool> silent{false};    // its engine gives no sign of life
+    std::atomic<TimePoint> dead_since{kNever};
   };
   struct Control {
     std::shared_ptr<const ServedModels> served_models;  // null: no change
@@ -141,6 +155,8 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener, privat
   void AbandonOrder(LaunchOrder& order);
   std::string HoldStuckNow(LaneWorker& worker, TimePoint begun);
   void CloseStuck(LaneId lane);
+  void Hold(LaneId lane);
+  void Release(LaneId lane);
   void EndStuck(LaunchOrder& order);
   void RefuseWaiting();
   // Why no lane can run it for now; null: one can.

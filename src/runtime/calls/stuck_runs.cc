@@ -1,14 +1,20 @@
-// Lanes that are held by runs without end, and models that no lane has: what the turns of a
-// dispatcher do about them.
+// Lanes that are held by runs without end or whose engine is silent, and models that no lane has:
+// what the turns of a dispatcher do about them.
 #include "runtime/calls/stuck_runs.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "runtime/calls/dispatch_turns.h"
 
 namespace tactus {
+namespace {
+
+constexpr Duration kMayBeDead = Millis(500);  // a lane that comes back sooner counts as there
+
+}  // namespace
 
 std::shared_ptr<const Error> StuckErrorOf(const ModelSpec& model) {
   return std::make_shared<const Error>(
@@ -68,11 +74,48 @@ void DispatchTurns::CloseStuck(LaneId id) {
   if (stuck.slots < lane.slots || stuck.now.load(std::memory_order_relaxed)) return;
   stuck.now.store(true, std::memory_order_relaxed);
   lanes_stuck_.fetch_add(1, std::memory_order_relaxed);
-  if (lane.open && !options_.plans) {
-    stuck.closed = true;
-    dispatcher_.SetLaneOpen(id, false);
-  }
+  if (!stuck.silent) Hold(id);
   RefuseWaiting();
+}
+
+void DispatchTurns::Hold(LaneId id) {
+  if (!dispatcher_.view().lanes[id.value()].open || options_.plans) return;
+  stuck_lanes_[id.value()].closed = true;
+  dispatcher_.SetLaneOpen(id, false);
+}
+
+// Once neither of the two reasons holds it.
+void DispatchTurns::Release(LaneId id) {
+  if (!std::exchange(stuck_lanes_[id.value()].closed, false)) return;
+  dispatcher_.SetLaneOpen(id, true);
+}
+
+bool DispatchTurns::SetSilent(LaneId lane, bool silent) {
+  bool before = false;
+  Change([&](Dispatcher&) {
+    StuckLane& held = stuck_lanes_[lane.value()];
+    before = held.silent.exchange(silent, std::memory_order_relaxed);
+    if (before == silent || held.now.load(std::memory_order_relaxed)) return;
+    silent ? Hold(lane) : Release(lane);
+  });
+  return before;
+}
+
+bool DispatchTurns::LoseIdle(LaneId id) {
+  bool lost = false;
+  Change([&](Dispatcher& dispatcher) {
+    const Lane& lane = dispatcher.view().lanes[id.value()];
+    if (!lane.running().empty()) return;
+    lost = std::exchange(stuck_lanes_[id.value()].closed, false) || lane.open;
+    if (lane.open) dispatcher.SetLaneOpen(id, false);
+    if (lost) stuck_lanes_[id.value()].dead_since.store(now_, std::memory_order_relaxed);
+  });
+  return lost;
+}
+
+void DispatchTurns::OpenAnew(LaneId id) {
+  stuck_lanes_[id.value()].dead_since.store(kNever, std::memory_order_relaxed);
+  dispatcher_.SetLaneOpen(id, true);
 }
 
 // A journal has them as cancelled, so that a replay does the same.
@@ -109,19 +152,26 @@ bool DispatchTurns::OnlyStuck(ModelId model) const {
 // After Dispatcher::Finish. A lane that died stays closed, for whoever brings it back.
 void DispatchTurns::EndStuck(LaunchOrder& order) {
   StuckLane& stuck = stuck_lanes_[order.lane.value()];
-  if (order.report.status == BatchStatus::kLost) stuck.closed = false;
+  if (order.report.status == BatchStatus::kLost) {
+    stuck.closed = false;
+    stuck.dead_since.store(now_, std::memory_order_relaxed);
+  }
   if (!order.stuck) return;
   order.stuck = false;
   --stuck.slots;
   if (!stuck.now.exchange(false, std::memory_order_relaxed)) return;
   lanes_stuck_.fetch_sub(1, std::memory_order_relaxed);
-  if (!stuck.closed) return;
-  stuck.closed = false;
-  dispatcher_.SetLaneOpen(order.lane, true);
+  if (!stuck.silent) Release(order.lane);
 }
 
-bool DispatchTurns::AllStuck() const {
-  return lanes_stuck_.load(std::memory_order_relaxed) == static_cast<int>(lanes());
+bool DispatchTurns::AllHeld() const {
+  const TimePoint now = clock_.Now();
+  return std::ranges::all_of(stuck_lanes_, [&](const StuckLane& lane) {
+    const TimePoint dead_since = lane.dead_since.load(std::memory_order_relaxed);
+    const bool dead = dead_since != kNever && now - dead_since > kMayBeDead && !options_.plans;
+    return dead || lane.now.load(std::memory_order_relaxed) ||
+           lane.silent.load(std::memory_order_relaxed);
+  });
 }
 
 DispatchTurns::StuckReading DispatchTurns::stuck(LaneId lane) const {

@@ -1,9 +1,10 @@
-// Brings lanes back that died under a batch: tries again and again, on a thread of its own, which
-// begins with the first loss.
+// Brings lanes back that died under a batch: tries again and again, on threads of its own, which
+// wait for the first loss. Then there may be no room for a thread.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -43,12 +44,15 @@ class LaneReviver {
     // Where it is longer than `period`: a lane that does not come back, or is lost again within
     // this time, waits twice as long each time, up to this.
     Duration longest = {};
+    int threads = 1;  // lanes that are tried at a time: one whose attempt hangs holds up no other
     // Makes the lane new and opens it, or says why not.
     std::function<Status(LaneId)> revive;
     std::function<void(const std::string&)> log;  // empty: nothing is said
   };
   explicit LaneReviver(Options options) : options_(std::move(options)) {}
 
+  // Before the first loss is told.
+  void Start();
   // Quick; from any thread.
   void Lost(LaneId lane, const Error& why);
   // No lane comes back from now on. Waits for nothing.
@@ -70,14 +74,14 @@ class LaneReviver {
   struct Lane {
     RevivalDelay delay;
     bool lost = false;
+    bool busy = false;         // tried just now, on one of the threads
     Clock::time_point due{};   // where it is lost: of the next attempt
     Clock::time_point back{};  // when it came back last
   };
   std::map<LaneId, Lane> lanes_;  // that were ever lost
   bool stop_ = false;
-  std::string said_;  // the last reason why a lane did not come back, once
-  bool started_ = false;
-  RepeatedTask thread_;  // last: it uses the others
+  std::string said_;                  // the last reason why a lane did not come back, once
+  std::deque<RepeatedTask> threads_;  // last: they use the others
 };
 
 }  // namespace tactus

@@ -168,6 +168,7 @@ Expected<std::shared_ptr<ServedModel>> ModelHost::Prepare(ModelSpec spec) {
   if (!engine) return std::unexpected(engine.error());
   const EngineTraits traits = (*engine)->traits();
   if (Status fit = CheckSlots(spec, traits); !fit) return std::unexpected(fit.error());
+  if (!traits.deferred) loop_.StartWorkers();  // while a model that lacks them can still be refused
   // Batch ids of the upper half, a million for the trial of each model and one for its measurement:
   // the dispatcher counts from 0.
   const BatchId first{(std::uint64_t{1} << 63) | (measured_models_.fetch_add(1) << 21)};
@@ -342,7 +343,7 @@ int ModelHost::PutOnLane(const std::vector<std::shared_ptr<ServedModel>>& models
       if (had != has) dispatcher.SetLaneHolds(lane, models[m]->id, has != 0);
       without += 1 - has;
     }
-    if (opens) dispatcher.SetLaneOpen(lane, true);
+    if (opens) loop_.OpenAnew(lane);
   });
   return without;
 }

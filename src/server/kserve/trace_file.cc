@@ -13,6 +13,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/why_not_written.h"
 #include "server/kserve/json_text.h"
 
 namespace tactus {
@@ -36,6 +37,15 @@ bool Lock(int file) { return flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWO
 std::unexpected<Error> Taken(const std::string& path) {
   return Fail(ErrorCode::kUnavailable,
               fmt::format("{}: another process writes its traces there; name another", path));
+}
+
+Error NotCreated(const std::string& path, int failed) {
+  return {failed == EEXIST ? ErrorCode::kAlreadyExists : ErrorCode::kUnavailable,
+          fmt::format("{}: cannot create it: {}", path, std::strerror(failed))};
+}
+
+std::unexpected<Error> OfOption(const Error& error) {
+  return Fail(error.code, fmt::format("--trace-file: {}", error.message));
 }
 
 // Whether nothing is lost with the file: it is empty, or has what a run without traces leaves.
@@ -110,14 +120,22 @@ TraceFile::Array::~Array() {
   if (file_ >= 0) close(file_);
 }
 
+Status TraceFile::CheckFree(const std::string& path) {
+  const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0 && errno == ENOENT) return {};
+  if (file < 0) return OfOption(NotCreated(path, errno));
+  const bool free = Lock(file);
+  close(file);
+  if (free) return {};
+  return OfOption(Taken(path).error());
+}
+
 // What the file holds is at most an empty array.
 Expected<TraceFile::Array> TraceFile::Array::Create(const std::string& path, int flags) {
   // A pipe without a reader is an error, and not waited for.
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | flags, 0644);
   if (file < 0) {
-    const int failed = errno;
-    return Fail(failed == EEXIST ? ErrorCode::kAlreadyExists : ErrorCode::kUnavailable,
-                fmt::format("{}: cannot create it: {}", path, std::strerror(failed)));
+    return std::unexpected(NotCreated(path, errno));
   }
   Array array(path, file);
   if (!Lock(file)) return Taken(path);
@@ -130,14 +148,17 @@ Expected<TraceFile::Array> TraceFile::Array::Create(const std::string& path, int
 }
 
 Status TraceFile::Array::Write(std::string_view text, std::int64_t offset) {
-  ssize_t written = -1;
-  do {
-    written = pwrite(file_, text.data(), text.size(), offset);
-  } while (written < 0 && errno == EINTR);
-  if (written == static_cast<ssize_t>(text.size())) return {};
-  const int failed = written < 0 ? errno : ENOSPC;  // what a write that stops midway means
-  return Fail(ErrorCode::kUnavailable,
-              fmt::format("{}: cannot write it: {}", path_, std::strerror(failed)));
+  while (!text.empty()) {  // the next write says why one stopped midway
+    const ssize_t written = pwrite(file_, text.data(), text.size(), offset);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      return Fail(ErrorCode::kUnavailable,
+                  fmt::format("{}: cannot write it: {}", path_, WhyNotWritten(errno)));
+    }
+    text.remove_prefix(static_cast<std::size_t>(written));
+    offset += written;
+  }
+  return {};
 }
 
 Status TraceFile::Array::Append(std::string_view objects) {
@@ -159,12 +180,9 @@ Status TraceFile::Array::Append(std::string_view objects) {
 
 Expected<std::unique_ptr<TraceFile>> TraceFile::Create(
     const std::string& path, std::function<void(const std::string&)> say) {
-  const auto fail = [](const Error& error) {
-    return Fail(error.code, fmt::format("--trace-file: {}", error.message));
-  };
-  if (Status kept = KeepOld(path); !kept) return fail(kept.error());
+  if (Status kept = KeepOld(path); !kept) return OfOption(kept.error());
   auto whole = Array::Create(path, 0);
-  if (!whole) return fail(whole.error());
+  if (!whole) return OfOption(whole.error());
   return std::unique_ptr<TraceFile>(new TraceFile(path, *std::move(whole), std::move(say)));
 }
 

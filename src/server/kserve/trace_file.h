@@ -53,6 +53,9 @@ std::string TraceJson(const Trace& trace);
 // out names that exist; the others to FILE.
 class TraceFile {
  public:
+  // An error where another process writes its traces there, or what is there cannot be written.
+  // Changes nothing.
+  static Status CheckFree(const std::string& path);
   // Creates FILE; one that is there, and has traces, becomes FILE.old, in place of an older one.
   // `say` is told of the first trace that could not be written and, at the end, of how many were
   // lost; it must not throw.

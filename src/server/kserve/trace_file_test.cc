@@ -1,6 +1,5 @@
 #include "server/kserve/trace_file.h"
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -10,13 +9,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <sys/resource.h>
 
+#include "base/small_files_test.h"
 #include "base/temporary_folder_test.h"
 
 namespace tactus {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -154,6 +154,19 @@ TEST_F(TraceFileTest, TwoServersDoNotShareAFile) {
   EXPECT_THAT(IdsIn(path_), ElementsAre(1));
 }
 
+// Otherwise a server would load its models before it finds out.
+TEST_F(TraceFileTest, WhetherItIsToBeHadIsKnownBeforehand) {
+  EXPECT_TRUE(TraceFile::CheckFree(path_));
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  const auto file = Make();
+  EXPECT_THAT(TraceFile::CheckFree(path_).error().message,
+              HasSubstr(path_ + ": another process writes its traces"));
+  const std::string loop = folder_ / "loop";
+  std::filesystem::create_symlink("loop", loop);
+  EXPECT_EQ(TraceFile::CheckFree(loop).error().message,
+            "--trace-file: " + loop + ": cannot create it: Too many levels of symbolic links");
+}
+
 TEST_F(TraceFileTest, AFileThatCannotBeCreatedIsAnErrorWithItsCause) {
   const std::string path = folder_ / "none" / "t.json";
   const auto made = TraceFile::Create(path, [](const std::string&) {});
@@ -162,25 +175,24 @@ TEST_F(TraceFileTest, AFileThatCannotBeCreatedIsAnErrorWithItsCause) {
             "--trace-file: " + path + ": cannot create it: No such file or directory");
 }
 
-TEST_F(TraceFileTest, AFullDiskIsSaidOnceAndLeavesTheFileWhole) {
+// A full disk and a limit of the process (RLIMIT_FSIZE) stop a write midway; each is called what it
+// is.
+TEST_F(TraceFileTest, AFileThatMayNotGrowIsSaidOnceAndStaysWhole) {
   auto file = Make();
   file->Add(TraceOf(1));
   file->Flush();
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-  const auto ignored = std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit full{std::filesystem::file_size(path_) + 20, before.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &full), 0);
-  for (const std::uint64_t id : {2u, 3u}) {
-    file->Add(TraceOf(id));
-    file->Flush();
+  {
+    const SmallFiles small(std::filesystem::file_size(path_) + 20);
+    for (const std::uint64_t id : {2u, 3u}) {
+      file->Add(TraceOf(id));
+      file->Flush();
+    }
   }
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
-  std::signal(SIGXFSZ, ignored);
   EXPECT_THAT(IdsIn(path_), ElementsAre(1));
   EXPECT_EQ(file->lost(), 2u);
-  EXPECT_THAT(said_, ElementsAre(HasSubstr(path_ + ": cannot write it: No space left on device; "
-                                                   "serving goes on without these traces")));
+  EXPECT_THAT(said_, ElementsAre(AllOf(HasSubstr(path_ + ": cannot write it: it would be larger "
+                                                         "than this process may write (ulimit -f)"),
+                                       HasSubstr("; serving goes on without these traces"))));
   // Once there is room again, traces are written again.
   file->Add(TraceOf(4));
   file.reset();

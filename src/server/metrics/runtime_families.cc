@@ -160,8 +160,8 @@ std::vector<MetricFamily> ServerFamilies(const RuntimeReading& reading) {
   }
   MetricFamily arena =
       Family("tactus_engine_arena_bytes",
-             "Memory that the engine's arenas took for the model's weights and runs. They keep for "
-             "the next runs what is not in use.",
+             "Memory that the engine's arenas took for the model's weights and runs, in all of "
+             "its processes. They keep for the next runs what is not in use.",
              MetricType::Gauge);
   MetricFamily in_use =
       Family("tactus_engine_arena_in_use_bytes",
