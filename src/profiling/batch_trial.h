@@ -66,8 +66,10 @@ class Trial {
   bool DrawRows(std::size_t round, int integers);
   // What the rows that ran alone are worth, by exit and output.
   void Weigh();
-  // Runs the rows in this order; false: the trial has ended.
+  // Runs the rows in this order; false: the trial has ended. What it gave, by exit, in `together_`.
   bool TryOrder(std::span<const std::size_t> order);
+  // Row 0 in front of two different neighbours; the first has just run. False: the trial has ended.
+  bool TryNeighbours(std::size_t other);
   bool CompareRow(const BatchOutput& batch, std::size_t place, std::size_t rows, std::size_t row,
                   std::size_t exit);
   RowDifference DifferenceOf(const BatchOutput& batch, std::size_t place, std::size_t rows,
@@ -95,6 +97,7 @@ class Trial {
   double slack_ = 1;
   Rows rows_;
   std::vector<std::vector<std::shared_ptr<const BatchOutput>>> alone_;
+  std::vector<std::shared_ptr<const BatchOutput>> together_;
   struct OutputOfExit {
     double size = 0;
     bool chance = false;   // the same row gives another answer each time
