@@ -208,6 +208,21 @@ TEST(ModelTrial, RowsThatDependOnEachOtherAreNone) {
       kDepends);
 }
 
+// Of a quantized classifier, few rows are so near to another label that the others decide.
+TEST(ModelTrial, LabelsThatSeldomDependOnTheOthersAreNone) {
+  const auto labels = [](float weight) {
+    return Each([weight](float x, float mean) { return std::floor(x + weight * mean); });
+  };
+  for (const float weight : {0.0f, 1e-3f}) {
+    GraphEngine engine(labels(weight));
+    ModelSpec spec = GraphSpec(-1);
+    spec.outputs[0].type = DataType::kInt32;
+    const auto tried = TryGraph(engine, spec);
+    ASSERT_TRUE(tried);
+    EXPECT_EQ(tried->spec.max_batch, weight > 0 ? 0 : 4) << Said(*tried);
+  }
+}
+
 TEST(ModelTrial, RowsOfAnotherNumberAreNone) {
   ExpectNoBatch(
       [](const Table& rows) {

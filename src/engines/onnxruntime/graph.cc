@@ -352,9 +352,9 @@ Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem:
     // Until the session is there.
     WeightsBeside weights = ReadWeightsBeside(path);
     if (!weights.read.empty()) AddWeights(wanted, weights.read);
-    graph->contents = ContentsOf(path, weights);
     graph->session = Ort::Session(env, path.c_str(), wanted);
-    // The library has read the graph once more.
+    graph->contents = ContentsOf(path, weights);
+    // What was hashed is what the library has read.
     if (FactsOf(path) != before) {
       return Fail(kFilesChanged, fmt::format("{}: this file changed while it was read; load the "
                                              "model again when all of it is there",
