@@ -1,7 +1,9 @@
 // tactus check: what is doubtful about a scenario, or about what a server would serve; nothing
 // runs.
+#include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "check/doubts.h"
 #include "commands.h"
 #include "experiment/experiment.h"
+#include "experiment/progress.h"
 #include "output_file.h"
 #include "policies/registry.h"
 #include "sim/simulation.h"
@@ -93,7 +96,13 @@ Status RefuseFolder(const std::string& scenario) {
 
 int RunCheckModels(const ServeOptions& options) {
   if (const Status fit = CheckLoadedModels(options); !fit) return ReportBadInput(fit.error());
-  const auto found = CheckServing(options);
+  std::optional<Progress> progress;
+  const auto found = CheckServing(
+      options, [&progress](std::size_t done, std::size_t all, const std::string& model) {
+        if (!progress) progress.emplace(all, std::chrono::seconds(5));
+        progress->Show(done, model);
+      });
+  progress.reset();
   if (!found) return ReportBadInput(found.error());
   for (const std::string& line : found->doubts) fmt::print("doubtful: {}\n", line);
   for (const std::string& line : found->refused) fmt::print("refused: {}\n", line);
@@ -110,8 +119,9 @@ void AddCheck(CLI::App& app, CommandContext& context) {
       app.add_subcommand("check", "Warn about doubtful settings of a scenario, or of a server");
   command->footer(
       "`check SCENARIO` takes --set and no other option. `check --models` takes the options of "
-      "`tactus serve` and judges what a server started with them would serve; it opens the graphs, "
-      "listens on no port and writes no file.\n"
+      "`tactus serve` and judges what a server started with them would serve; it opens the graphs "
+      "and tries them for a second each (with --device on the processor), listens on no port and "
+      "writes no file.\n"
       "Exit code: 0 no warning (a note, as of a model without a profile, is none), 1 warnings, 2 "
       "it would not start.");
   CLI::Option* scenario =

@@ -8,10 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "base/expected.h"
 #include "base/serving_time.h"
 #include "core/tensor.h"
 
 namespace tactus {
+
+// A model's files are other ones than those that it was tried with, or change while it is loaded.
+inline constexpr ErrorCode kFilesChanged = ErrorCode::kAlreadyExists;
 
 // One exit's graph: the model cut off behind that exit.
 struct ExitSpec {
@@ -59,6 +63,9 @@ struct ModelSpec {
   // its files. 0: shared with nobody.
   std::uint64_t load = 0;
   std::vector<StatedSample> sample = {};  // inputs that are not here are made up
+  // The hash of all files that a load read, as far as its engine says. Where it is set before a
+  // load, the files must be the same still (LoadOnLane); 0: any will do.
+  std::uint64_t contents = 0;
   // Inputs that the graph has defaults for, as far as the engine says. Of these, `inputs` has the
   // ones that the folder states.
   std::vector<std::string> defaulted = {};

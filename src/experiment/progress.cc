@@ -7,17 +7,12 @@
 
 namespace tactus {
 
-namespace {
-
-constexpr std::chrono::seconds kBetweenLines{30};
-
-}  // namespace
-
-Progress::Progress(std::size_t total)
+Progress::Progress(std::size_t total, std::chrono::seconds between)
     : total_(total),
       terminal_(isatty(STDERR_FILENO) != 0),
+      between_(between),
       start_(std::chrono::steady_clock::now()),
-      next_line_(kBetweenLines) {}
+      next_line_(between) {}
 
 Progress::~Progress() {
   if (terminal_) fmt::print(stderr, "\r\033[K");
@@ -38,7 +33,7 @@ void Progress::Show(std::size_t done, const std::string& what) {
   }
   if (!terminal_) {
     fmt::print(stderr, "{}/{}{}  {}\n", done, total_, left, what);
-    next_line_ = spent + kBetweenLines;
+    next_line_ = spent + between_;
     return;
   }
   constexpr std::size_t kBar = 24;

@@ -1,5 +1,5 @@
 // A line on stderr that says how far a long command is and how long it will still take: drawn anew
-// on a terminal; elsewhere, such as in a log, one more line every 30 s.
+// on a terminal; elsewhere, such as in a log, one more line now and then.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,8 @@ namespace tactus {
 
 class Progress {
  public:
-  explicit Progress(std::size_t total);
+  // `between`: from the start to the first line, and between lines, where there is no terminal.
+  explicit Progress(std::size_t total, std::chrono::seconds between = std::chrono::seconds(30));
   ~Progress();  // wipes the line
 
   // Before step `done` (from 0) of the total.
@@ -20,6 +21,7 @@ class Progress {
  private:
   const std::size_t total_;
   const bool terminal_;
+  const std::chrono::seconds between_;
   const std::chrono::steady_clock::time_point start_;
   std::chrono::duration<double> next_line_;  // after start_, where stderr is no terminal
   std::optional<std::size_t> first_;         // what was done at the first Show

@@ -56,6 +56,7 @@ class Trial {
   using Clock = std::chrono::steady_clock;
   using Rows = std::vector<SampleRow>;
   using Shapes = std::map<std::string, Shape>;
+  using Outputs = std::vector<std::shared_ptr<const BatchOutput>>;  // by exit
 
   BatchResult Run(std::span<const RowInputs> rows, std::size_t exit = 0);
   bool TryShapes(Shapes shapes);
@@ -66,8 +67,16 @@ class Trial {
   bool DrawRows(std::size_t round, int integers);
   // What the rows that ran alone are worth, by exit and output.
   void Weigh();
-  // Runs the rows in this order; false: the trial has ended.
+  // Runs the rows in this order; false: the trial has ended. What it gave, by exit, in `together_`.
   bool TryOrder(std::span<const std::size_t> order);
+  // Row 0 in front of two different neighbours; the first has just run. False: the trial has ended.
+  bool TryNeighbours(std::size_t other);
+  // Many more rows beside different neighbours, where answers are no continuous numbers.
+  bool TryLabels();
+  // What each exit gives; nothing where one does not run.
+  std::optional<Outputs> RunTogether(std::span<const RowInputs> rows);
+  // Whether the first `count` rows of batches of `rows` gave the same, to the bit nearly.
+  bool Same(const Outputs& before, const Outputs& now, std::size_t rows, std::size_t count);
   bool CompareRow(const BatchOutput& batch, std::size_t place, std::size_t rows, std::size_t row,
                   std::size_t exit);
   RowDifference DifferenceOf(const BatchOutput& batch, std::size_t place, std::size_t rows,
@@ -94,7 +103,8 @@ class Trial {
   double largest_ = 0;
   double slack_ = 1;
   Rows rows_;
-  std::vector<std::vector<std::shared_ptr<const BatchOutput>>> alone_;
+  std::vector<Outputs> alone_;
+  Outputs together_;
   struct OutputOfExit {
     double size = 0;
     bool chance = false;   // the same row gives another answer each time

@@ -119,7 +119,14 @@ Status JudgeDeclared(const ModelSpec& spec, Trial& trial, const BatchTrial& batc
 }  // namespace
 
 Expected<ModelHandle> LoadOnLane(ModelSpec& spec, Engine& engine, const LaneSpec& lane) {
-  return WithMemory(fmt::format("model '{}'", spec.name), [&] { return engine.Load(spec, lane); });
+  const std::uint64_t before = spec.contents;
+  auto handle =
+      WithMemory(fmt::format("model '{}'", spec.name), [&] { return engine.Load(spec, lane); });
+  if (!handle || before == 0 || spec.contents == before) return handle;
+  engine.Unload(*handle);
+  return Fail(kFilesChanged, fmt::format("model '{}': its files have changed since it was loaded, "
+                                         "or change just now; load it when all are there",
+                                         spec.name));
 }
 
 Expected<std::vector<ModelHandle>> LoadOnLanes(ModelSpec& spec, Engine& engine,
@@ -139,7 +146,7 @@ Expected<std::vector<ModelHandle>> LoadOnLanes(ModelSpec& spec, Engine& engine,
 Expected<TriedModel> LoadTried(ModelSpec spec, Engine& engine, std::span<const LaneSpec> lanes,
                                BatchId first) {
   const bool assumed = spec.max_batch < 0;
-  const ModelSpec declared = spec;
+  ModelSpec declared = spec;
   TriedModel tried{.spec = std::move(spec)};
   auto handles = LoadOnLanes(tried.spec, engine, lanes);
   if (!handles) return std::unexpected(std::move(handles.error()));
@@ -157,6 +164,7 @@ Expected<TriedModel> LoadTried(ModelSpec spec, Engine& engine, std::span<const L
     const BatchTrial batch = trial.TryBatch();
     if (assumed && batch.end != BatchTrial::End::kHolds) {
       Unload(engine, tried.handles);
+      declared.contents = tried.spec.contents;
       return LoadPlain(declared, engine, lanes, first.value() + (std::uint64_t{1} << 16), batch);
     }
     if (assumed) {

@@ -17,7 +17,8 @@
 
 namespace tactus {
 
-// kResourceExhausted where there is no memory for it.
+// kResourceExhausted where there is no memory for it. kFilesChanged where spec.contents was set and
+// the files are others now.
 Expected<ModelHandle> LoadOnLane(ModelSpec& spec, Engine& engine, const LaneSpec& lane);
 // On all of `lanes` or on none; the handles by lane.
 Expected<std::vector<ModelHandle>> LoadOnLanes(ModelSpec& spec, Engine& engine,

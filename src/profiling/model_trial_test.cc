@@ -36,6 +36,7 @@ class GraphEngine final : public Engine {
     if (spec.max_batch < 0) spec.max_batch = 4;
     batches_ = spec.max_batch > 0;
     integers_ = spec.inputs[0].type == DataType::kInt32;
+    spec.contents = contents;
     ++loaded;
     return ModelHandle{1};
   }
@@ -72,6 +73,7 @@ class GraphEngine final : public Engine {
   }
 
   int loaded = 0;
+  std::uint64_t contents = 1;  // of the files
 
  private:
   const Graph graph_;
@@ -125,6 +127,23 @@ TEST(ModelTrial, RowsThatMindTheirOwnBusinessAreABatch) {
   EXPECT_EQ(engine.loaded, 1);
 }
 
+// Else files that were exchanged without a load would serve untried, as soon as a lane is loaded
+// anew.
+TEST(ModelTrial, FilesThatChangedSinceTheTrialAreNotLoaded) {
+  GraphEngine engine(Each([](float x, float) { return x; }));
+  const auto tried = TryGraph(engine, GraphSpec(-1));
+  ASSERT_TRUE(tried);
+  EXPECT_EQ(tried->spec.contents, 1u);
+  ModelSpec spec = tried->spec;
+  EXPECT_TRUE(LoadOnLane(spec, engine, LaneSpec{}));
+  engine.contents = 2;
+  const auto again = LoadOnLane(spec, engine, LaneSpec{});
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, kFilesChanged);
+  EXPECT_THAT(again.error().message, HasSubstr("its files have changed since it was loaded"));
+  EXPECT_EQ(engine.loaded, 2) << "what was refused is unloaded";
+}
+
 // Kernels add up in another order for other numbers of rows.
 TEST(ModelTrial, RoundingIsNoDependence) {
   int run = 0;
@@ -157,6 +176,8 @@ TEST(ModelTrial, RowsThatDependOnEachOtherAreNone) {
   ExpectNoBatch(Each([](float x, float mean) { return x - mean; }), kDepends);
   // A hundredth of it, as of a scale that is that of the whole tensor.
   ExpectNoBatch(Each([](float x, float mean) { return x - 0.01f * mean; }), kDepends);
+  // So little of it that only the neighbours show it: beside a row of larger numbers it is much.
+  ExpectNoBatch(Each([](float x, float mean) { return x - 2e-5f * mean; }), kDepends);
   // The first row of a batch is like one alone: a running sum.
   ExpectNoBatch(
       [](const Table& rows) {
@@ -185,6 +206,21 @@ TEST(ModelTrial, RowsThatDependOnEachOtherAreNone) {
         return std::optional(out);
       },
       kDepends);
+}
+
+// Of a quantized classifier, few rows are so near to another label that the others decide.
+TEST(ModelTrial, LabelsThatSeldomDependOnTheOthersAreNone) {
+  const auto labels = [](float weight) {
+    return Each([weight](float x, float mean) { return std::floor(x + weight * mean); });
+  };
+  for (const float weight : {0.0f, 3e-3f}) {
+    GraphEngine engine(labels(weight));
+    ModelSpec spec = GraphSpec(-1);
+    spec.outputs[0].type = DataType::kInt32;
+    const auto tried = TryGraph(engine, spec);
+    ASSERT_TRUE(tried);
+    EXPECT_EQ(tried->spec.max_batch, weight > 0 ? 0 : 4) << Said(*tried);
+  }
 }
 
 TEST(ModelTrial, RowsOfAnotherNumberAreNone) {
@@ -299,12 +335,13 @@ TEST(ModelTrial, WhatCannotBeTriedIsNotSaidToDependOnAnything) {
   EXPECT_THAT(Said(*tried), Not(HasSubstr("does not run in batches")));
 }
 
-// A detector's list of the best: rounding swaps two near ties in one of the trial's rounds.
+// A detector's list of the best: rounding swaps two near ties in one of the trial's rounds, where
+// their row stands in another place.
 TEST(ModelTrial, AFewNumbersInOneRoundAreNoDependence) {
   int batches = 0;
   GraphEngine engine([&batches](const Table& rows) {
     Table out = rows;
-    if (rows.size() > 1 && ++batches == 2) std::swap(out[0][0], out[0][1]);
+    if (rows.size() > 1 && ++batches == 3) std::swap(out[0][0], out[0][1]);
     return std::optional(out);
   });
   const auto tried = TryGraph(engine, GraphSpec(-1, {-1, 300}));

@@ -144,6 +144,9 @@ struct Runtime::Body {
     return loop_options;
   }
   ModelHost::Options WithRestorer(ModelHost::Options host_options) {
+    host_options.files_changed = [this](const ServedModel& model) {
+      repository->FilesChanged(model);
+    };
     host_options.left_out = [this](LaneId lane, const Error& why) { restorer.Lost(lane, why); };
     return host_options;
   }

@@ -36,7 +36,7 @@ class ServingCheck {
  public:
   explicit ServingCheck(const ServeOptions& options) : o_(WithLanes(WithFolders(options))) {}
 
-  Expected<ServingDoubts> Run();
+  Expected<ServingDoubts> Run(const CheckProgress& progress);
 
  private:
   Status ReadInputs();
@@ -70,7 +70,7 @@ class ServingCheck {
   ServingDoubts found_;
 };
 
-Expected<ServingDoubts> ServingCheck::Run() {
+Expected<ServingDoubts> ServingCheck::Run(const CheckProgress& progress) {
   if (Status read = ReadInputs(); !read) return std::unexpected(std::move(read.error()));
   const auto models = o_.folders->List();
   if (!models) return std::unexpected(models.error());
@@ -82,7 +82,9 @@ Expected<ServingDoubts> ServingCheck::Run() {
   }
   for (const std::string& folder : overlooked) Doubt(folder);
   std::vector<std::filesystem::path> ensembles;
-  for (const std::string& model : *models) {
+  for (std::size_t m = 0; m < models->size(); ++m) {
+    const std::string& model = (*models)[m];
+    if (progress) progress(m, models->size(), model);
     if (Status fine = o_.folders->Check(model); !fine) {
       found_.refused.push_back(fine.error().message);
     } else if (HoldsEnsemble(o_.folders->Of(model), "")) {
@@ -243,12 +245,17 @@ Engine* ServingCheck::EngineOf(const std::string& platform) {
   const auto [entry, fresh] = engines_.try_emplace(platform);
   if (!fresh) return entry->second.get();
   const bool graph = platform == "onnxruntime_onnx";
-  if (graph && (OnDevices(o_) || (!o_.engine.empty() && o_.engine != "onnxruntime")))
-    return nullptr;
+  if (graph && !o_.engine.empty() && o_.engine != "onnxruntime") return nullptr;
   if (!graph && platform != kHostPlatform) return nullptr;
   auto engine = MakeEngine(platform, {.emulated = {}, .onnxruntime_library = o_.onnxruntime});
   if (engine) {
     entry->second = *std::move(engine);
+    if (graph && OnDevices(o_)) {
+      Note(
+          fmt::format("--device: graphs are opened and tried on this machine's processor, not on "
+                      "{}; whether they run there, and in time, shows as the server starts",
+                      o_.device));
+    }
   } else {
     Doubt("graphs are not opened here: " + engine.error().message);
   }
@@ -260,6 +267,13 @@ std::optional<std::string> ServingCheck::TryModel(ModelSpec& spec) {
   if (engine == nullptr) return "";
   const LaneSpec lane{.placement = CpuPlacement{.threads = o_.threads}};
   auto tried = LoadTried(spec, *engine, {&lane, 1}, BatchId{0});
+  // The library's words for an operator, or a type of it, that a device may have and the processor
+  // lacks.
+  if (!tried && OnDevices(o_) && tried.error().message.contains("Could not find an impl")) {
+    Note(fmt::format("model '{}' could not be opened on the processor, the device may run it: {}",
+                     spec.name, tried.error().message));
+    return "";
+  }
   if (!tried) {
     found_.refused.push_back(std::move(tried.error().message));
     return std::nullopt;
@@ -282,8 +296,8 @@ void ServingCheck::CheckService(const ModelSpec& spec, ProfileTable::ModelRows r
 
 }  // namespace
 
-Expected<ServingDoubts> CheckServing(const ServeOptions& options) {
-  return ServingCheck(options).Run();
+Expected<ServingDoubts> CheckServing(const ServeOptions& options, const CheckProgress& progress) {
+  return ServingCheck(options).Run(progress);
 }
 
 }  // namespace tactus

@@ -213,6 +213,26 @@ def add_mixing(out):
                        node("MatMulInteger", "q w z", "i"), node("Cast", "i", "f", to=T.FLOAT),
                        node("Mul", "f s", "y")],
          {"w": (weights(8, 3) * 30).astype(numpy.int8)}, to=3)
+    # Little of what the others are is much beside rows of larger numbers.
+    unlike = numpy.random.default_rng(7)
+    rows("a_little_of_the_mean", [node("ReduceMean", "x", "m", axes=[0]), node("Mul", "m c", "l"),
+                                  node("Add", "x l", "y")], {"c": numpy.float32(2e-5)},
+         calls=[{"x": (unlike.normal(size=(count, 8)) * 10 ** (at % 3 * 2)).astype("f4")}
+                for at, count in enumerate(ROWS)])
+    state = [helper.make_tensor_value_info(name, T.FLOAT, [8]) for name in ("s", "r", "t", "z")]
+    step = helper.make_graph([node("Add", "s r", "t"), node("Tanh", "t", "z")], "step", state[:2],
+                             state[2:])
+    rows("scan_over_rows", [node("Scan", "start x", "end y", body=step, num_scan_inputs=1)],
+         {"start": numpy.zeros(8, "f4")})
+    rows("numbered", [node("Shape", "x", "n"), node("Gather", "n zero", "k"),
+                      node("Range", "zero k one", "r"), node("Cast", "r", "f", to=T.FLOAT),
+                      node("Unsqueeze", "f axis", "u"), node("Add", "x u", "y")],
+         {"zero": numpy.int64(0), "one": numpy.int64(1), "axis": ints(1)})
+    rows("rank_of_unique", [node("ReduceMax", "x", "m", axes=[1], keepdims=0),
+                            node("Unique", "m", "unique first inverse", sorted=1),
+                            node("Unsqueeze", "inverse axis", "u"),
+                            node("Cast", "u", "f", to=T.FLOAT), node("Add", "x f", "y")],
+         {"axis": ints(1)})
     rows("similarity", [node("Transpose", "x", "t"), node("MatMul", "x t", "y")], to="others")
     out.add("time_in_front", [node("CumSum", "x zero", "y")], {"x": floats("time", "batch", 4)},
             {"y": floats("time", "batch", 4)}, {"zero": numpy.int64(0)}, batch=False)

@@ -2,12 +2,21 @@
 """`tactus check --models` finds before anything runs what would not serve, and names one remedy:
 that which fits. Where none is known it gives the library's words alone."""
 
+import bz2
+import contextlib
+import gzip
+import io
+import json
+import lzma
 import pathlib
+import pickle
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+import zipfile
 
 import serving
 
@@ -49,6 +58,13 @@ def sequence():
                  [value_of("s", of_tensors)])
 
 
+def zipped(name):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(name, b"contents")
+    return file.getvalue()
+
+
 CONFIG = ('platform: "onnxruntime_onnx"\nmax_batch_size: 4\n'
           'input { name: "x" data_type: TYPE_%s dims: [ %s ] }\n'
           'output { name: "%s" data_type: TYPE_FP32 dims: [ 4 ] }\n')
@@ -57,12 +73,15 @@ WEIGHTS = (DATA / "weights.onnx").read_bytes()
 EXPORTED = "install or export it again"
 TO_ONNX = "export the model to ONNX"
 AGREE = "make config.pbtxt and the graph agree"
+AGAIN, UNPACK = "copy or export it again", "unpack it and put the .onnx file here"
 OPERATORS = "export it with operators that this version has"
 # Of each remedy some words; whatever is said of a fault has those of its own remedy alone.
 REMEDIES = (EXPORTED, TO_ONNX, AGREE, OPERATORS, "options={'zipmap': False}", "copy it",
             "put their file beside", "older IR version", "older opset", "git lfs pull", "rename it",
             "the parameter `exits` names it", "name one with", "give all exits", "state 0,",
-            "export the graph with another")
+            "export the graph with another", AGAIN, UNPACK, "download the file itself",
+            "download the file again", "made from", "put the model's .onnx file here",
+            "tf2onnx")
 
 
 def exits(*graphs):
@@ -73,15 +92,12 @@ def exits(*graphs):
 TWO_EXITS, EXITS = exits(identity(), identity("z"))
 # Name: files of version 1, config.pbtxt or none, what is said, the remedy in REMEDIES or none.
 FAULTS = {
-    "empty": ({"model.onnx": b""}, None, "cannot load this graph", EXPORTED),
     "cut": ({"model.onnx": identity()[:40]}, None, "cannot load this graph", EXPORTED),
-    "noise": ({"model.onnx": b"\x89PNG\r\n\x1a\n" * 9}, None, "cannot load", EXPORTED),
+    "noise": ({"model.onnx": b"\xff\x01\x02\x80" * 99}, None, "cannot load", EXPORTED),
     "torch": ({"model.pt": b"PK\3\4"}, None, "model.pt is no ONNX graph", TO_ONNX),
-    "torch_named_onnx": ({"model.onnx": b"PK\3\4" * 20}, None, "as PyTorch saves", TO_ONNX),
     "keras": ({"model.h5": b"\x89HDF\r\n"}, None, "model.h5 is no ONNX graph", TO_ONNX),
-    "lite": ({"model.onnx": b"\x1c\0\0\0TFL3" * 9}, None, "TensorFlow Lite", TO_ONNX),
-    "pointer": ({"model.onnx": b"version https:" b"//git-lfs\n"}, None, "Git LFS",
-                "git lfs pull"),
+    "savedmodel": ({"model.savedmodel": b"\x08\1"}, None, "model.savedmodel is no ONNX graph",
+                   TO_ONNX),
     "misnamed": ({"net.onnx": identity()}, None, "net.onnx is there", "rename it"),
     "two_graphs": ({"a.onnx": identity(), "b.onnx": identity()}, None, "a.onnx, b.onnx are there",
                    "name one with"),
@@ -126,6 +142,49 @@ FAULTS = {
 }
 
 
+# What lies in a graph's place and is none: the file's first bytes, what is said, the remedy.
+FOREIGN = {
+    "empty": (b"", "it is empty", AGAIN),
+    "zeros": (bytes(5000), "it is zeros", AGAIN),
+    "zero_first": (b"\0\1\2\3", "another byte than zero", AGAIN),
+    "page": (b"\n<!DOCTYPE html>\n<html><head><title>Sign in</title>", "a web page (HTML)",
+             "download the file itself"),
+    "page_in_small_letters": (b"\xef\xbb\xbf<html lang=en>", "a web page (HTML)",
+                              "download the file itself"),
+    "denied": (b'<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>', "it is XML",
+               "download the file again"),
+    "openvino": (b'<?xml version="1.0"?>\n<net name="m" version="11">', "OpenVINO", "made from"),
+    "json": (b'{"error": "not found"}', "JSON text", "put the model's .onnx file here"),
+    "words": (b"404: Not Found, there is no such file here\n", "it is text",
+              "put the model's .onnx file here"),
+    "gzip": (gzip.compress(b"graph"), "compressed with gzip", UNPACK),
+    "bzip2": (bz2.compress(b"graph"), "compressed with bzip2", UNPACK),
+    "xz": (lzma.compress(b"graph"), "compressed with xz", UNPACK),
+    "tar": (b"model.onnx".ljust(257, b"\0") + b"ustar\0" + b"00", "a tar archive", UNPACK),
+    "zip": (zipped("model.onnx"), "a zip archive", UNPACK),
+    "torch_named_onnx": (zipped("archive/data.pkl"), "a file of PyTorch (torch.save", TO_ONNX),
+    "old_torch": (b"\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.",
+                  "a file of PyTorch (torch.save)", TO_ONNX),
+    "pickle": (pickle.dumps({"weights": [1.5]}, 4), "a pickle of Python", TO_ONNX),
+    "numpy": (zipped("weight.npy"), "NumPy", TO_ONNX),
+    "safetensors": (b"\x40\0\0\0\0\0\0\0" b'{"weight": {}}', "safetensors", TO_ONNX),
+    "gguf": (b"GGUF\3\0\0\0", "llama.cpp", TO_ONNX),
+    "keras_named_onnx": (b"\x89HDF\r\n\x1a\n", "Keras", "tf2onnx"),
+    "lite": (b"\x1c\0\0\0TFL3" * 9, "TensorFlow Lite", "tf2onnx"),
+    "saved_model": (field(1, 1) + field(2, field(1, field(4, "serve")) + bytes(9)),
+                    "a SavedModel of TensorFlow", "tf2onnx"),
+    "frozen": (field(1, field(1, "x") + field(2, "Placeholder")), "a frozen graph of TensorFlow",
+               "tf2onnx"),
+    "pointer": (b"version https:" b"//git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS",
+                "git lfs pull"),
+    "own_format": (b"\x24\0\0\0ORTM\0\0", "ONNX Runtime's own format", "made from"),
+    "picture": (b"\x89PNG\r\n\x1a\n" * 9, "a picture (PNG)", "put the model's .onnx file here"),
+    "library": (b"\x7fELF\2\1\1", "a program or a library", "put the model's .onnx file here"),
+}
+FAULTS |= {name: ({"model.onnx": head}, None, says, remedy)
+           for name, (head, says, remedy) in FOREIGN.items()}
+
+
 def put(root, name, files, config):
     version = root / name / "1"
     version.mkdir(parents=True)
@@ -144,7 +203,8 @@ class CheckTest(unittest.TestCase):
     def check(self, models, *arguments):
         done = subprocess.run([serving.TACTUS, "check", "--models", models, "--threads", "1",
                                *arguments], capture_output=True, text=True, timeout=serving.START_S)
-        self.assertEqual(done.stderr, "")
+        # A slow machine is told how far it is.
+        self.assertEqual(re.sub(r"(?m)^\d+/\d+.*\n", "", done.stderr), "")
         return done.returncode, done.stdout
 
     def test_each_fault_has_the_remedy_that_fits(self):
@@ -163,6 +223,45 @@ class CheckTest(unittest.TestCase):
                                  [remedy] if remedy else [], lines[0])
         self.assertEqual(text.count("refused: "), len(FAULTS), text)
         self.assertNotIn("/fine/", text)
+
+    def test_serve_init_and_profile_say_of_such_a_file_what_check_says(self):
+        for name in FOREIGN:
+            put(self.root, name, {"model.onnx": FOREIGN[name][0]}, None)
+        server = serving.Server("--strict-readiness", "false", fill=lambda root: shutil.copytree(
+            self.root, root, dirs_exist_ok=True))
+        with contextlib.closing(server):
+            index = {model["name"]: model["reason"]
+                     for model in json.loads(server.post("/v2/repository/index", b"{}")[2])}
+            log = server.errors()
+        profile = subprocess.run([serving.TACTUS, "profile", "--models", self.root, "--out",
+                                  self.root.parent / "p.json"], capture_output=True, text=True,
+                                 timeout=serving.START_S)
+        self.assertEqual(profile.returncode, 2, profile.stderr)
+        for name, (_, says, remedy) in FOREIGN.items():
+            with self.subTest(name):
+                for text in (index[name], log, profile.stderr):
+                    lines = [each for each in text.splitlines() if f"/{name}/" in each]
+                    self.assertEqual(len(lines), 1, text)
+                    self.assertIn(says, lines[0])
+                    self.assertIn(remedy, lines[0])
+        for name in ("page", "torch_named_onnx", "saved_model"):
+            _, says, remedy = FOREIGN[name]
+            done = subprocess.run([serving.TACTUS, "init", self.root / name / "1/model.onnx"],
+                                  capture_output=True, text=True, timeout=serving.START_S)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(says, done.stderr)
+            self.assertIn(remedy, done.stderr)
+
+    def test_with_a_device_graphs_are_opened_all_the_same(self):
+        put(self.root, "fine", {"model.onnx": identity()}, FINE)
+        put(self.root, "dims", *FAULTS["dims"][:2])
+        code, text = self.check(self.root, "--device", "cuda:0")
+        self.assertEqual(code, 1)
+        self.assertIn("note: --device: graphs are opened and tried on this machine's processor",
+                      text)
+        refused = [line for line in text.splitlines() if line.startswith("refused: ")]
+        self.assertEqual(len(refused), 1, text)
+        self.assertIn(FAULTS["dims"][2], refused[0])
 
     def test_a_model_without_a_profile_is_said_and_no_failure(self):
         put(self.root, "fine", {"model.onnx": identity()}, FINE)

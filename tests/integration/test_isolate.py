@@ -3,6 +3,7 @@ the others hear of it."""
 
 import concurrent.futures
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ import unittest
 import urllib.error
 
 import serving
+import test_assumed
 from test_runs import FOREVER, call
 
 DATA = serving.SOURCE / "tests" / "data"
@@ -34,6 +36,13 @@ def graphs(root):
     add_graph(root, "pick", "TYPE_FP32")
     add_graph(root, "steps")
     add_graph(root, "divide")
+
+
+def exchange(server, file):
+    """Puts the file into the place of the model m's graph, as a rename does."""
+    graph = server.repository / "m" / "1" / "model.onnx"
+    shutil.copy(file, graph.with_name("fresh"))
+    graph.with_name("fresh").rename(graph)
 
 
 def with_folded(root):
@@ -184,6 +193,48 @@ class IsolateTest(unittest.TestCase):
             with self.assertRaisesRegex(urllib.error.HTTPError, "503"):
                 server.get("/v2/models/pick/ready")
             self.assertEqual(call(server, "steps", 2)[0], 200)
+            self.assertEqual(server.terminate(), 0, server.errors())
+
+    def test_files_that_were_exchanged_without_a_load_are_tried_as_for_one(self):
+        """A lane that is loaded anew finds other files than those that were tried."""
+        fill = functools.partial(test_assumed.put, graph="reflected", name="m")
+        with contextlib.closing(Isolated("--lanes", "2", fill=fill)) as server, \
+                concurrent.futures.ThreadPoolExecutor(8) as pool:
+            config = lambda: json.loads(server.get("/v2/models/m/config"))
+            self.assertEqual(config()["max_batch_size"], 4)
+            exchange(server, DATA / "centred.onnx")
+            os.kill(server.processes()[0], signal.SIGKILL)
+            self.await_line(server, "model 'm': its new files serve")
+            self.assertEqual(config()["max_batch_size"], 0)
+            calls = []
+            for number in range(48):
+                values = [float((number * 37 + i * i) % 101) for i in range(16)]
+                calls.append((test_assumed.centred(values, [2, 8]), pool.submit(
+                    test_assumed.call, server, "m", values, [2, 8])))
+            for wanted, call_of in calls:
+                self.assertEqual(call_of.result()[0], wanted[0])
+                for got, value in zip(call_of.result()[1], wanted[1]):
+                    self.assertAlmostEqual(got, value, places=3)
+            self.assertEqual(server.terminate(), 0, server.errors())
+
+    def test_files_that_were_exchanged_for_what_cannot_serve_are_no_version(self):
+        fill = functools.partial(test_assumed.put, graph="reflected", name="m")
+        with contextlib.closing(Isolated(fill=fill)) as server:
+            graph = server.repository / "m" / "1" / "model.onnx"
+            before = graph.read_bytes()
+            page = server.repository.parent / "page"
+            page.write_text("<!doctype html><html>not found</html>")
+            exchange(server, page)
+            os.kill(server.processes()[0], signal.SIGKILL)
+            self.await_line(server, "the lane goes on without it")
+            index = json.loads(server.post("/v2/repository/index", b"{}")[2])
+            self.assertEqual(index[0]["state"], "UNAVAILABLE", index)
+            self.assertIn("a web page (HTML)", index[0]["reason"])
+            self.assertEqual(test_assumed.call(server, "m", [1.0] * 80, [1, 80])[0], 503)
+            graph.write_bytes(before)
+            self.await_line(server, "model 'm' is on lane 0 again")
+            shape, data = test_assumed.call(server, "m", [1.0] * 80, [1, 80])
+            self.assertEqual((shape, data), ([1, 144], [1.0] * 144))
             self.assertEqual(server.terminate(), 0, server.errors())
 
     def test_processes_end_with_a_server_that_is_killed(self):

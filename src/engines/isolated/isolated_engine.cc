@@ -22,6 +22,7 @@ using isolated::ProcessKeeper;
 Status CompleteSpec(ModelSpec& spec, const isolated::LoadAnswer& answer) {
   if (spec.exits.size() > answer.exits.size()) return Internal("the engine's process lost an exit");
   spec.max_batch = answer.max_batch;
+  spec.contents = answer.contents;
   spec.inputs = answer.inputs;
   spec.outputs = answer.outputs;
   for (std::size_t i = spec.exits.size(); i < answer.exits.size(); ++i) {

@@ -217,6 +217,7 @@ void Put(ByteWriter& to, const LoadAnswer& answer) {
   PutTensors(to, answer.outputs);
   to.Put(static_cast<std::uint32_t>(answer.exits.size()));
   for (const std::string& exit : answer.exits) to.Put(std::string_view(exit));
+  to.Put(answer.contents);
 }
 
 Expected<LoadAnswer> ReadLoadAnswer(std::span<const std::byte> bytes) {
@@ -228,6 +229,7 @@ Expected<LoadAnswer> ReadLoadAnswer(std::span<const std::byte> bytes) {
   answer.outputs = TakeTensors(from);
   answer.exits.resize(from.TakeCount(4));
   for (std::string& exit : answer.exits) exit = from.TakeText();
+  answer.contents = from.Take<std::uint64_t>();
   if (!from.whole()) return BadAnswer("a loaded model");
   return answer;
 }

@@ -65,6 +65,7 @@ struct LoadAnswer {
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
   std::vector<std::string> exits;
+  std::uint64_t contents = 0;
 };
 void Put(ByteWriter& to, const LoadAnswer& answer);
 Expected<LoadAnswer> ReadLoadAnswer(std::span<const std::byte> bytes);

@@ -132,6 +132,7 @@ class Conversation {
       return answer;
     }
     answer.handle = handle->value;
+    answer.contents = request.spec.contents;
     answer.max_batch = request.spec.max_batch;
     answer.inputs = std::move(request.spec.inputs);
     answer.outputs = std::move(request.spec.outputs);

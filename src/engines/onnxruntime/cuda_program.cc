@@ -128,6 +128,7 @@ Expected<std::unique_ptr<DeviceProgram>> LoadProgram(Ort::Env& env, ModelSpec& s
     if (Status ok = MatchTensors(spec, **graph); !ok) return std::unexpected(ok.error());
     exits.push_back(*std::move(graph));
   }
+  spec.contents = ContentsOf(exits);
   try {
     return std::make_unique<OnnxCudaProgram>(spec, stream.device, std::move(exits));
   } catch (const Ort::Exception& e) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <iterator>
 #include <ranges>
 #include <span>
@@ -12,6 +11,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/fnv.h"
+#include "engines/onnxruntime/foreign_file.h"
 #include "engines/onnxruntime/weights_beside.h"
 
 namespace tactus {
@@ -59,35 +60,12 @@ constexpr Remedy kRemedies[] = {
 constexpr std::string_view kDamaged =
     "the file may be damaged or incomplete: install or export it again";
 
-// How files of other frameworks begin.
-struct Format {
-  std::size_t at;
-  std::string_view magic;
-  std::string_view name;
-};
-constexpr Format kFormats[] = {
-    {0, "PK\x03\x04", "a zip archive, as PyTorch saves models"},
-    {0, "\x80\x02", "a pickle, as PyTorch saves models"},
-    {0, "\x89HDF", "HDF5, as Keras saves models"},
-    {4, "TFL3", "a TensorFlow Lite model"},
-    {0, "version https://git-lfs", "a pointer of Git LFS: fetch the file itself (git lfs pull)"},
-};
-
-std::string WhatToDo(const std::filesystem::path& path, const Ort::Exception& e) {
+std::string_view WhatToDo(const Ort::Exception& e) {
   const std::string_view said = e.what();
-  if (e.GetOrtErrorCode() == ORT_INVALID_PROTOBUF) {
-    std::string head(32, '\0');
-    std::ifstream(path, std::ios::binary).read(head.data(), 32);
-    for (const Format& format : kFormats) {
-      if (!std::string_view(head).substr(format.at).starts_with(format.magic)) continue;
-      const bool here = format.name.find(':') != format.name.npos;
-      return fmt::format("it is {}{}", format.name, here ? "" : "; export the model to ONNX");
-    }
-    return std::string(kDamaged);
-  }
+  if (e.GetOrtErrorCode() == ORT_INVALID_PROTOBUF) return kDamaged;
   const auto* known = std::ranges::find_if(
       kRemedies, [&](const Remedy& remedy) { return said.find(remedy.said) != said.npos; });
-  return known == std::end(kRemedies) ? "" : std::string(known->text);
+  return known == std::end(kRemedies) ? std::string_view() : known->text;
 }
 
 // ONNX Runtime ends some of its messages with a new line.
@@ -362,26 +340,46 @@ Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem:
                     "`default_model_filename` in its config.pbtxt",
                     path.string(), error.message()));
   }
+  if (std::string why = WhyNoGraph(path); !why.empty()) {
+    return InvalidArgument(fmt::format("{}: this is no ONNX graph, {}", path.string(), why));
+  }
   auto graph = std::make_shared<Graph>();
   graph->path = path;
   graph->file_bytes = size;
+  const std::uint64_t before = FactsOf(path);
   try {
     Ort::SessionOptions wanted = options();
     // Until the session is there.
-    std::vector<WeightsFile> weights = ReadWeightsBeside(path);
-    if (!weights.empty()) AddWeights(wanted, weights);
+    WeightsBeside weights = ReadWeightsBeside(path);
+    if (!weights.read.empty()) AddWeights(wanted, weights.read);
     graph->session = Ort::Session(env, path.c_str(), wanted);
+    graph->contents = ContentsOf(path, weights);
+    // What was hashed is what the library has read.
+    if (FactsOf(path) != before) {
+      return Fail(kFilesChanged, fmt::format("{}: this file changed while it was read; load the "
+                                             "model again when all of it is there",
+                                             path.string()));
+    }
     if (Status ok = DescribeTensors(*graph); !ok) {
       return std::unexpected(
           Error{ok.error().code, fmt::format("{}: tensor {}", path.string(), ok.error().message)});
     }
   } catch (const Ort::Exception& e) {
-    const std::string what = size > 0 ? WhatToDo(path, e) : std::string(kDamaged);
+    const std::string_view what = WhatToDo(e);
     return InvalidArgument(fmt::format("{}: ONNX Runtime cannot load this graph{}{} ({})",
                                        path.string(), what.empty() ? "" : "; ", what,
                                        OneLine(e.what())));
   }
   return graph;
+}
+
+std::uint64_t ContentsOf(std::span<const std::shared_ptr<Graph>> exits) {
+  std::uint64_t hash = kFnvStart;
+  for (const std::shared_ptr<Graph>& exit : exits) {
+    const std::uint64_t contents = exit->contents;
+    hash = Fnv1a({reinterpret_cast<const char*>(&contents), sizeof contents}, hash);
+  }
+  return hash;
 }
 
 Status MatchTensors(ModelSpec& spec, const Graph& graph) {

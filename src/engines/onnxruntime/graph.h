@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct Graph {
   // (ONNX Runtime's overridable initializers); those of types that we have.
   std::vector<TensorSpec> defaulted;
   std::uint64_t file_bytes = 0;
+  std::uint64_t contents = 0;  // the hash of the files that it was loaded from
   Ort::Session session{nullptr};
   ArenaGrowth arena;
 };
@@ -39,6 +41,9 @@ Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem:
 // The same, with options of one's own; what making them throws is an error of the graph's.
 Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem::path& path,
                                            const std::function<Ort::SessionOptions()>& options);
+
+// The hash of the files of all of them.
+std::uint64_t ContentsOf(std::span<const std::shared_ptr<Graph>> exits);
 
 // Completes the tensors of `spec` from the graph where there are none, and checks them where there
 // are: the inputs that the graph needs, any that have a default in it, outputs that the graph has,

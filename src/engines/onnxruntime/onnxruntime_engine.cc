@@ -211,6 +211,7 @@ class OnnxRuntimeEngine final : public Engine {
       if (Status ok = MatchTensors(spec, **graph); !ok) return std::unexpected(ok.error());
       exits.push_back(*std::move(graph));
     }
+    spec.contents = ContentsOf(exits);
     return models_.Add(std::make_unique<OnnxModel>(spec, std::move(exits)));
   }
 

@@ -9,6 +9,9 @@
 #include <system_error>
 #include <utility>
 
+#include <sys/stat.h>
+
+#include "base/fnv.h"
 #include "base/whole_file.h"
 
 namespace tactus {
@@ -24,6 +27,8 @@ constexpr std::uint64_t kPath[] = {kGraphOfModel, kInitializerOfGraph, kExternal
 constexpr std::uint64_t kKey = 1;
 constexpr std::uint64_t kValue = 2;
 constexpr std::uint64_t kLongestText = 4096;
+// No graph has so many outside of its weights. What is no graph may seem to, for gigabytes.
+constexpr std::uint64_t kMostFields = 4'000'000;
 
 // Walks the messages of a protobuf file and reads nothing of the fields between: weights that lie
 // in the graph itself may be large.
@@ -36,6 +41,7 @@ class ProtobufWalk {
     std::string key;
     while (At() < end) {
       const std::uint64_t tag = Varint();
+      if (tag >> 3 == 0 || ++fields_ > kMostFields) return file_.setstate(std::ios::failbit);
       const std::uint64_t kind = tag & 7;
       if (kind == 0) Varint();
       if (kind == 1 || kind == 5) file_.seekg(kind == 1 ? 8 : 4, std::ios::cur);
@@ -79,6 +85,7 @@ class ProtobufWalk {
   }
 
   std::ifstream file_;
+  std::uint64_t fields_ = 0;
 };
 
 // The library refuses what lies elsewhere: weights of strangers' graphs are no way to read any
@@ -89,24 +96,56 @@ bool BelowFolder(const fs::path& name) {
 
 }  // namespace
 
-std::vector<WeightsFile> ReadWeightsBeside(const fs::path& graph) {
+WeightsBeside ReadWeightsBeside(const fs::path& graph) {
   std::error_code failed;
   const std::uintmax_t size = fs::file_size(graph, failed);
   if (failed) return {};
   std::set<std::string> names;
   ProtobufWalk(graph).Collect(kPath, size, names);
-  std::size_t left = kMostWeightsRead;
+  WeightsBeside weights;
+  for (const std::string& name : names) weights.left.push_back(graph.parent_path() / name);
+  std::size_t room = kMostWeightsRead;
   std::vector<WeightsFile> files;
   for (const std::string& name : names) {
     const fs::path path = graph.parent_path() / name;
     const std::uintmax_t bytes = fs::file_size(path, failed);
-    if (failed || !BelowFolder(name) || bytes > left) return {};
-    left -= bytes;
+    if (failed || !BelowFolder(name) || bytes > room) return weights;
+    room -= bytes;
     auto text = ReadWhole(path, "weights");
-    if (!text) return {};
+    if (!text) return weights;
     files.push_back({name, *std::move(text)});
   }
-  return files;
+  return {.read = std::move(files), .left = {}};
+}
+
+std::uint64_t FactsOf(const fs::path& file) {
+  struct stat s {};
+  if (stat(file.c_str(), &s) != 0) return kFnvStart;
+  const std::uint64_t facts[] = {
+      s.st_dev,
+      s.st_ino,
+      static_cast<std::uint64_t>(s.st_size),
+      static_cast<std::uint64_t>(s.st_mtim.tv_sec),
+      static_cast<std::uint64_t>(s.st_mtim.tv_nsec),
+      static_cast<std::uint64_t>(s.st_ctim.tv_sec),
+      static_cast<std::uint64_t>(s.st_ctim.tv_nsec),
+  };
+  return Fnv1a({reinterpret_cast<const char*>(facts), sizeof facts});
+}
+
+std::uint64_t ContentsOf(const fs::path& graph, const WeightsBeside& weights) {
+  std::uint64_t hash = kFnvStart;
+  std::ifstream file(graph, std::ios::binary);
+  std::vector<char> part(std::size_t{1} << 18);
+  while (file.read(part.data(), static_cast<std::streamsize>(part.size())) || file.gcount() > 0) {
+    hash = Fnv1a({part.data(), static_cast<std::size_t>(file.gcount())}, hash);
+  }
+  for (const WeightsFile& each : weights.read) hash = Fnv1a(each.bytes, Fnv1a(each.name, hash));
+  for (const fs::path& each : weights.left) {
+    const std::uint64_t facts = FactsOf(each);
+    hash = Fnv1a({reinterpret_cast<const char*>(&facts), sizeof facts}, hash);
+  }
+  return hash;
 }
 
 }  // namespace tactus

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -16,9 +17,21 @@ struct WeightsFile {
 // All of them together beyond this are not read: loading needs their size three times for a moment.
 inline constexpr std::size_t kMostWeightsRead = std::size_t{1} << 30;
 
-// The weight files in or below the graph's folder that its main graph names. None where there are
-// none, where one cannot be read or the graph is damaged: the library finds that too, and says so
-// better. None where they are larger than kMostWeightsRead: the library maps them.
-std::vector<WeightsFile> ReadWeightsBeside(const std::filesystem::path& graph);
+struct WeightsBeside {
+  std::vector<WeightsFile> read;
+  // The library reads or maps these. It finds where one is missing or the graph is damaged, and
+  // says so better.
+  std::vector<std::filesystem::path> left;
+};
+
+// The weight files that the main graph names. All are read or none: none where one cannot be, or
+// lies elsewhere than in or below the graph's folder, or they are larger than kMostWeightsRead.
+WeightsBeside ReadWeightsBeside(const std::filesystem::path& graph);
+
+// The hash of what a load of `graph` reads: of contents, but of files that are left to the library
+// what the system says of them.
+std::uint64_t ContentsOf(const std::filesystem::path& graph, const WeightsBeside& weights);
+// What the system says of a file, as a hash: another where it is written to, or replaced.
+std::uint64_t FactsOf(const std::filesystem::path& file);
 
 }  // namespace tactus

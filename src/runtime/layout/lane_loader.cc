@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "profiling/model_trial.h"
 #include "profiling/one_answer.h"
 #include "profiling/sample_row.h"
 
@@ -41,7 +42,7 @@ Status LaneLoader::Load(LaneId lane, ServedModel& model) const {
   if (!loaded_lane.spec || handle.value != 0) return {};
   if (std::ranges::find(loaded_lane.models, model.spec.name) == loaded_lane.models.end()) return {};
   ModelSpec spec = model.spec;
-  const Expected<ModelHandle> loaded = model.engine.Load(spec, *loaded_lane.spec);
+  const Expected<ModelHandle> loaded = LoadOnLane(spec, model.engine, *loaded_lane.spec);
   Status ready = loaded ? WarmUp(model, *loaded) : std::unexpected(loaded.error());
   if (ready) {
     handle = *loaded;

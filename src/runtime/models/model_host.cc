@@ -33,6 +33,10 @@ ProfileTable::ModelRows Unprofiled(const ModelSpec& spec, int max_batch) {
   return rows;
 }
 
+void LeaveOut(ServedModel& model, const Error& why) {
+  model.left_out_why.store(std::make_shared<const std::string>(why.message));
+}
+
 bool FixedShapes(const ModelSpec& spec) {
   const std::size_t first = spec.max_batch > 0 ? 1 : 0;
   for (const TensorSpec& input : spec.inputs) {
@@ -312,6 +316,7 @@ void ModelHost::LoadIsolatedAnew(const std::vector<std::shared_ptr<ServedModel>>
         fmt::format("model '{}' cannot be had on lane {} again: {}; the lane goes on without it, "
                     "and it is tried again",
                     left[m]->spec.name, lane.value(), handle.error().message));
+    LeaveOut(*left[m], handle.error());
     const Engine& engine = left[m]->engine;
     left[m] = nullptr;
     for (std::size_t l = 0; l < m; ++l) {
@@ -361,9 +366,10 @@ Status ModelHost::Restore(LaneId lane) {
     }
   }
   std::vector<ModelHandle> handles(models.size());
-  Error why{ErrorCode::kUnavailable, "a model is left out"};
+  Error why;
   for (std::size_t m = 0; m < models.size(); ++m) {
     if (models[m] == nullptr) continue;
+    why = {ErrorCode::kUnavailable, "a model is left out"};
     LaneSpec trial = options_.lanes[lane.value()];
     CpuPlacement placement = OnCpu(trial.placement);
     placement.process = kTrialProcess;
@@ -374,9 +380,13 @@ Status ModelHost::Restore(LaneId lane) {
       if (handles[m].value != 0) models[m]->engine.Unload(std::exchange(handles[m], {}));
       if (!handle) {
         why = handle.error();
+        LeaveOut(*models[m], why);
         break;
       }
       handles[m] = *handle;
+    }
+    if (handles[m].value == 0 && why.code == kFilesChanged && options_.files_changed) {
+      options_.files_changed(*models[m]);
     }
     if (handles[m].value == 0) continue;
     Say(fmt::format("model '{}' is on lane {} again", models[m]->spec.name, lane.value()));

@@ -34,6 +34,10 @@ class ModelHost {
     std::function<void(const std::string&)> log;
     // Somebody is to call Restore for the lane, until it succeeds. May be empty.
     std::function<void(LaneId, const Error&)> left_out = {};
+    // The files of a model that serves are not those that it was loaded from, as a lane finds that
+    // loads it anew: what they hold now is to be loaded, on all lanes. Called by Restore; may be
+    // empty.
+    std::function<void(const ServedModel&)> files_changed = {};
     // What others have measured; see RuntimeParts.
     std::function<std::optional<ProfileTable::ModelRows>(const ModelSpec&)> known_rows = {};
     const Policy* policy = nullptr;  // it may know that it will serve nothing of a model
@@ -69,8 +73,9 @@ class ModelHost {
   // where the device is split. Thread-safe.
   Status Reload(LaneId lane);
   // Loads on a lane that is open what Reload left out there: each model first in a process apart,
-  // so that one that kills its process costs the lane nothing. An error while one is left out.
-  // Thread-safe.
+  // so that one that kills its process costs the lane nothing. One whose files have changed is not
+  // put there, but loaded as for the first time (Options::files_changed). An error while one is
+  // left out. Thread-safe.
   Status Restore(LaneId lane);
 
   // Refuses whatever waits and launches nothing more; models stay loaded until they are retired.

@@ -6,8 +6,13 @@
 namespace tactus {
 namespace {
 
-constexpr std::string_view kLeftOut =
-    "the engine's process ended, and no lane has the model again yet; it is tried again";
+std::string WhyLeftOut(const ServedModel& model) {
+  const auto why = model.left_out_why.load();
+  return fmt::format(
+      "the engine's process ended, and no lane has the model again yet; it is tried "
+      "again{}{}",
+      why == nullptr ? "" : ": ", why == nullptr ? "" : *why);
+}
 
 // Triton's words, here and below: clients look for them.
 std::unexpected<Error> UnknownModel(std::string_view model) {
@@ -64,7 +69,7 @@ Status ModelRepository::ModelReady(std::string_view model, std::int64_t version)
   const std::shared_lock lock(mutex_);
   const auto it = serving_.find(found->get());
   if (it == serving_.end() || !it->second->on_no_lane()) return {};
-  return NotReady(model, version, kLeftOut);
+  return NotReady(model, version, WhyLeftOut(*it->second));
 }
 
 bool ModelRepository::Ready() const {
@@ -88,8 +93,9 @@ std::vector<ModelState> ModelRepository::Index() const {
                           : version.state == State::kUnloading ? "UNLOADING"
                                                                : "UNAVAILABLE";
       const bool left_out = version.state == State::kReady && LeftOut(version);
+      const bool waits = left_out && version.reason.empty();
       index.push_back({name, number, left_out ? "UNAVAILABLE" : state,
-                       left_out ? std::string(kLeftOut) : version.reason});
+                       waits ? WhyLeftOut(*version.served) : version.reason});
     }
   }
   if (!folders) return index;

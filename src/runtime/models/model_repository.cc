@@ -19,6 +19,9 @@ namespace fs = std::filesystem;
 // A front end that found a model hands its call in within this time; else the call is refused.
 constexpr std::chrono::milliseconds kBetweenFindAndInfer{10};
 
+// How often a load begins whose files change meanwhile, as while somebody copies them.
+constexpr int kLoads = 3;
+
 // Begins with Triton's words, which clients look for.
 constexpr const char* kNotExplicit =
     "explicit model load / unload is not allowed if polling is enabled or models are loaded at the "
@@ -179,9 +182,14 @@ Status ModelRepository::LoadVersion(const fs::path& folder, const std::string& m
     entry.wanted = true;
     if (entry.served == nullptr) entry.state = State::kLoading;
   }
-  return Put(model, version, WithMemory(fmt::format("model '{}'", model), [&] {
-               return options_.read(folder, version, config);
-             }));
+  Status put;
+  for (int left = kLoads; left > 0; --left) {
+    put = Put(model, version, WithMemory(fmt::format("model '{}'", model), [&] {
+                return options_.read(folder, version, config);
+              }));
+    if (put || put.error().code != kFilesChanged) break;
+  }
+  return put;
 }
 
 Status ModelRepository::Serve(ModelSpec spec) {
@@ -223,20 +231,51 @@ Status ModelRepository::Put(const std::string& model, std::int64_t version,
   return {};
 }
 
+bool ModelRepository::Serves(const ServedModel& old) const {
+  const std::shared_lock lock(mutex_);
+  const auto entry = entries_.find(old.spec.name);
+  if (entry == entries_.end()) return false;
+  const auto found = entry->second.versions.find(old.spec.version);
+  return found != entry->second.versions.end() && found->second.served.get() == &old;
+}
+
 Status ModelRepository::Replace(const ServedModel& old, ModelSpec spec) {
   const std::string model = spec.name;
   const std::int64_t version = spec.version;
-  const auto operation = OperationLock(model);
-  if (!operation) return std::unexpected(operation.error());
-  const std::lock_guard one_at_a_time(**operation);
+  Status put;
   {
-    const std::shared_lock lock(mutex_);
-    const auto entry = entries_.find(model);
-    if (entry == entries_.end()) return {};
-    const auto found = entry->second.versions.find(version);
-    if (found == entry->second.versions.end() || found->second.served.get() != &old) return {};
+    const auto operation = OperationLock(model);
+    if (!operation) return std::unexpected(operation.error());
+    const std::lock_guard one_at_a_time(**operation);
+    if (!Serves(old)) return {};
+    put = Put(model, version, std::move(spec));
   }
-  return Put(model, version, std::move(spec));
+  if (!put && put.error().code == kFilesChanged) return LoadChanged(old);
+  return put;
+}
+
+Status ModelRepository::LoadChanged(const ServedModel& old) {
+  const std::string& model = old.spec.name;
+  if (!old.files_changed.exchange(true)) {
+    Say(
+        fmt::format("model '{}': its files have changed since it was loaded; what they hold now is "
+                    "loaded, with all checks of a load",
+                    model));
+  }
+  Status loaded = LoadFolder(model, "");
+  if (loaded) Say(fmt::format("model '{}': its new files serve", model));
+  return loaded;
+}
+
+void ModelRepository::FilesChanged(const ServedModel& old) {
+  if (!Serves(old)) return;
+  const auto reason = [&] {
+    const std::shared_lock lock(mutex_);
+    return entries_.find(old.spec.name)->second.versions.find(old.spec.version)->second.reason;
+  };
+  const std::string before = reason();
+  const Status loaded = LoadChanged(old);
+  if (!loaded && before != reason()) Say(loaded.error().message);
 }
 
 Status ModelRepository::StopBatching(const ServedModel& old, const std::string& why) {

@@ -73,6 +73,9 @@ class ModelRepository {
   // Tries `old`, of which no made-up row ran, with rows as of a call with inputs of these shapes,
   // and serves it in batches if it has them. Blocking.
   void TryAgain(const ServedModel& old, const std::map<std::string, Shape>& shapes);
+  // Loads the model of `old`, whose files are others than those that it was loaded from, if it
+  // serves still. Where it cannot be loaded the log and the index say so; `old` stays. Blocking.
+  void FilesChanged(const ServedModel& old);
   // Waits for loads and unloads under way; those that come later are refused.
   void Close();
   // After Close: takes every model off its lanes.
@@ -114,8 +117,11 @@ class ModelRepository {
   Status LoadVersion(const std::filesystem::path& folder, const std::string& model,
                      std::int64_t version, const std::string& config);
   Status Put(const std::string& model, std::int64_t version, Expected<ModelSpec> spec);
-  // In place of `old`, if that serves: `spec`.
+  bool Serves(const ServedModel& old) const;
+  // In place of `old`, if that serves: `spec`; where its files have changed, what they hold now.
   Status Replace(const ServedModel& old, ModelSpec spec);
+  // Once for all that find it the log says why.
+  Status LoadChanged(const ServedModel& old);
   void Miss(const std::string& model, const std::string& reason);
   std::string OverrideOf(const std::string& model) const;
   void Remove(const std::string& model, std::int64_t version, const std::string& reason);

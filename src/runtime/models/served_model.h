@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/engine.h"
@@ -78,6 +79,7 @@ struct ServedModel {
   // No made-up row ran (TriedModel); until a call has shown what the model takes.
   std::atomic<bool> untried{false};
   mutable std::atomic<bool> batching_stopped{false};  // for the log: it was told
+  mutable std::atomic<bool> files_changed{false};     // the same
 
   // The longest that a batch took of late; the dispatch loop's. Long until one has run.
   Duration recent_batch = Seconds(1);
@@ -92,6 +94,7 @@ struct ServedModel {
 
   // Lanes that lost it and have not got it again yet.
   std::atomic<int> lanes_without{0};
+  std::atomic<std::shared_ptr<const std::string>> left_out_why;  // the last time; null: never
   // No lane has it, so that its calls are refused and it is not ready.
   bool on_no_lane() const {
     const int without = lanes_without.load(std::memory_order_relaxed);

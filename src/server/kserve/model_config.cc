@@ -60,7 +60,8 @@ std::string FoundInstead(const fs::path& graph) {
     const std::string kind = it->path().extension().string();
     const bool torch = kind == ".pt" || kind == ".pth" || kind == ".safetensors";
     if (kind == ".onnx") graphs.push_back(it->path().filename().string());
-    if (torch || kind == ".h5" || kind == ".keras" || kind == ".tflite" || kind == ".pb") {
+    const bool tensorflow = kind == ".savedmodel" || kind == ".pb" || kind == ".tflite";
+    if (torch || tensorflow || kind == ".h5" || kind == ".keras") {
       others.push_back(it->path().filename().string());
     }
   }
