@@ -6,9 +6,9 @@
 //   ... front ends call Find and Infer ...
 //   runtime.Stop(Seconds(5));
 //
-// Threads: one for the dispatcher, one that answers, and one for each lane slot, unless all models
-// are on deferred engines (see core/engine.h), which have their own. Loading and unloading
-// run on the thread that asks for them.
+// Threads: one for the dispatcher, one that answers, two that bring back what is lost (more with
+// `revivers`), and one for each lane slot, unless all models are on deferred engines (see
+// core/engine.h), which have their own. Loading and unloading run on the thread that asks for them.
 #pragma once
 
 #include <chrono>

@@ -355,6 +355,23 @@ TEST(IsolatedLanes, WhereAllLanesStayDeadTheServerIsNotReadyUntilOneIsBack) {
   EXPECT_TRUE(h.runtime->ModelReady("m", -1));
 }
 
+// Without this a process that hangs would hold the thread of a front end that brought a short call,
+// and with it health and all other connections of that thread.
+TEST(IsolatedLanes, NoFrontEndsThreadWaitsForAProcess) {
+  Harness h(LanesThatComeBack(1));
+  h.engine.isolated = true;
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  for (int i = 0; i < 300; ++i) {  // until its batches are known to be short
+    ASSERT_TRUE(h.replies.Await(h.Send("m", {1, 2}, {1, 2})).status);
+  }
+  h.engine.batches.Close();
+  const std::size_t hangs = h.Send("m", {1, 2}, {1, 2});
+  h.engine.batches.AwaitWaiting(1);
+  h.engine.batches.Open();
+  EXPECT_TRUE(h.replies.Await(hangs).status);
+}
+
 // A lane that is silent under a run goes on with what it has, and takes more when it speaks again.
 TEST(IsolatedLanes, ALaneThatIsSilentUnderABatchEndsItAndOpensAgain) {
   testing::KeptJournal journal("fifo:batch=8", {LaneSpec{}});

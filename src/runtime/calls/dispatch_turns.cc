@@ -353,7 +353,9 @@ void DispatchTurns::Launch(const Batch& batch) {
   order.model->running.fetch_add(1, std::memory_order_relaxed);
   if (order.model->traits.deferred) {
     worker->Submit();
-  } else if (here_ != nullptr && *here_ == nullptr && order.model->recent_batch <= kHandOver) {
+  } else if (here_ != nullptr && *here_ == nullptr && !order.model->traits.isolated &&
+             order.model->recent_batch <= kHandOver) {
+    // A process may hang: then its lane's thread waits for it, and no thread of a front end.
     *here_ = worker;
   } else {
     worker->Launch();
