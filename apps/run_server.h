@@ -11,6 +11,7 @@
 #include <spdlog/logger.h>
 
 #include "commands.h"
+#include "platform/memory_reserve.h"
 #include "serving/idle_memory.h"
 #include "serving/log_queue.h"
 #include "serving/serve_options.h"
@@ -22,6 +23,7 @@ namespace tactus {
 template <typename Served>
 int RunServer(const ServeOptions& o) {
   KeepFreedMemory();
+  MemoryReserve::Hold();
   StopSignals signals;  // before anything starts a thread
   const LogQueue logs(o.log_level, o.log_format);
   std::jthread starting = signals.EndAtOnce();

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "platform/cpu_affinity.h"
+#include "platform/memory_reserve.h"
 #include "runtime/calls/call_rows.h"
 #include "runtime/calls/dispatch_turns.h"
 #include "runtime/calls/payload_slab.h"
@@ -347,6 +348,10 @@ CallId Runtime::Body::Infer(InferCall&& call) {
   if (call.limit.IsOver(std::max(clock.Now() - clock.At(call.received), Duration{}))) {
     return Refuse(call, ErrorCode::kDeadlineExceeded,
                   "the deadline had passed when the request arrived");
+  }
+  if (MemoryReserve::Spent()) {
+    return Refuse(call, ErrorCode::kResourceExhausted,
+                  "the system gives the server no more memory (ulimit -v): try again later");
   }
   std::shared_ptr<ServedModel> model = repository->Acquire(call.model.get());
   if (model == nullptr) {

@@ -8,17 +8,21 @@ import pathlib
 import resource
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
+import urllib.request
 
 import grpc
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 from test_isolate import Isolated
 from test_runs import call
-from serving import START_S, TACTUS, WAIT_S, Server, add_model, identity_config, make_repository
+from serving import (START_S, TACTUS, WAIT_S, Server, add_model, identity_config,
+                     make_certificate, make_repository)
 
 GOOD = json.dumps({"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1, 4],
                                "data": [0, 1, 2, 3]}]}).encode()
@@ -171,6 +175,40 @@ class LittleMemoryTest(unittest.TestCase):
             server.post("/v2/repository/models/large/load", body)  # whatever becomes of it
             self.assertEqual(server.post("/v2/models/echo/infer", GOOD)[0], 200)
             self.assertEqual(server.terminate(), 0)
+
+
+    def test_a_server_that_has_no_more_memory_refuses_calls_and_lives(self):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            make_certificate(folder, "server")
+            context = ssl.create_default_context(cafile=folder / "server.pem")
+            arguments = ("--tls-cert", folder / "server.pem", "--tls-key", folder / "server.key")
+            with contextlib.closing(Server(*map(str, arguments))) as server:
+                url = f"https://{server.http}/v2/models/echo/infer"
+
+                def answer():
+                    request = urllib.request.Request(url, data=GOOD, method="POST")
+                    with urllib.request.urlopen(request, timeout=WAIT_S, context=context) as reply:
+                        return reply.status
+
+                def call_on():
+                    while not over.is_set():
+                        with contextlib.suppress(OSError):  # refused, or not even that
+                            answer()
+                over = threading.Event()
+                callers = [threading.Thread(target=call_on) for _ in range(4)]
+                for each in callers:
+                    each.start()
+                for _ in range(4):
+                    before = resource.prlimit(server.process.pid, resource.RLIMIT_AS)
+                    self.limit(server, 0)
+                    time.sleep(0.5)
+                    resource.prlimit(server.process.pid, resource.RLIMIT_AS, before)
+                    self.assertEqual(answer(), 200, server.errors())
+                over.set()
+                for each in callers:
+                    each.join()
+                self.assertEqual(server.terminate(), 0, server.errors())
 
 
 class UntakenAnswersTest(unittest.TestCase):
