@@ -373,9 +373,10 @@ void HttpTransport::Write(Connection& connection, const Call& call, bool retried
   connection.time.clear();
   if (const auto now = std::chrono::steady_clock::now();
       now - call.meant >= kTold && call.due != SteadyTime::max()) {
+    const std::chrono::duration<double, std::milli> left = call.due - now;
+    // 0 would be no limit.
     connection.time =
-        fmt::format("X-Request-Timeout-Ms: {:.3f}\r\n",
-                    std::chrono::duration<double, std::milli>(call.due - now).count());
+        fmt::format("X-Request-Timeout-Ms: {:.3f}\r\n", std::max(left.count(), 0.001));
   }
   connection.retried = retried;
   const PreparedPost& prepared = prepared_[call.model];
