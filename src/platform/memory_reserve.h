@@ -9,7 +9,7 @@ namespace tactus {
 
 class MemoryReserve {
  public:
-  static constexpr std::size_t kBytes = std::size_t{128} << 20;  // of addresses, not of memory
+  static constexpr std::size_t kBytes = std::size_t{256} << 20;  // of addresses, not of memory
 
   // Holds the addresses, and has operator new give them up, for the life of the process. Once.
   static void Hold();

@@ -199,15 +199,18 @@ class LittleMemoryTest(unittest.TestCase):
                 callers = [threading.Thread(target=call_on) for _ in range(4)]
                 for each in callers:
                     each.start()
-                for _ in range(4):
-                    before = resource.prlimit(server.process.pid, resource.RLIMIT_AS)
-                    self.limit(server, 0)
-                    time.sleep(0.5)
-                    resource.prlimit(server.process.pid, resource.RLIMIT_AS, before)
-                    self.assertEqual(answer(), 200, server.errors())
-                over.set()
-                for each in callers:
-                    each.join()
+                try:
+                    for _ in range(4):
+                        before = resource.prlimit(server.process.pid, resource.RLIMIT_AS)
+                        self.limit(server, 0)
+                        time.sleep(0.5)
+                        self.assertIsNone(server.process.poll(), server.errors())
+                        resource.prlimit(server.process.pid, resource.RLIMIT_AS, before)
+                        self.assertEqual(answer(), 200)
+                finally:
+                    over.set()
+                    for each in callers:
+                        each.join()
                 self.assertEqual(server.terminate(), 0, server.errors())
 
 

@@ -1,5 +1,6 @@
 #include "server/access/paced_refusals.h"
 
+#include <system_error>
 #include <utility>
 
 namespace tactus {
@@ -11,14 +12,22 @@ void PacedRefusals::Tell(const std::string& client, std::size_t bytes,
     const TimePoint now = clock_.Now();
     const TimePoint at =
         stopped_ ? now : pace_.When(client, bytes, patience.value_or(RefusalPace::kInvited), now);
-    if (at > now && timer_.waiting() < kMostHeld) {
-      if (!started_) timer_.Start([this] { return clock_.Now(); });
-      started_ = true;
+    if (at > now && timer_.waiting() < kMostHeld && Started()) {
       timer_.At(at, std::move(tell));
       return;
     }
   }
   tell();
+}
+
+// False where the system has no room for a thread.
+bool PacedRefusals::Started() {
+  try {
+    if (!started_) timer_.Start([this] { return clock_.Now(); });
+    started_ = true;
+  } catch (const std::system_error&) {
+  }
+  return started_;
 }
 
 void PacedRefusals::Stop() {

@@ -30,6 +30,8 @@ class PacedRefusals {
   std::size_t held() const { return timer_.waiting(); }
 
  private:
+  bool Started();
+
   static constexpr std::size_t kMostHeld = 16'384;
 
   const WallClock clock_;

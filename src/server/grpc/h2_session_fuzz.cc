@@ -82,7 +82,11 @@ class Connection final : public H2Session::Owner {
     CHECK(made == nullptr, "a stream begins once");
     made = std::make_unique<EchoStream>(session_, all_, id);
     CHECK(all_.size() <= 100, "streams that are refused do not stay");
+    if (all_.size() == 2) session_.SetFirstWindow(1 << 14);
     return made.get();
+  }
+  void OnFirstWindow() override {
+    for (const auto& [id, each] : all_) session_.Widen(id, 1);
   }
   // False: it is over.
   bool Take(std::span<const std::byte> bytes) {
