@@ -29,6 +29,9 @@ namespace {
 constexpr Duration kRestoreLongest = Seconds(4);
 constexpr std::chrono::milliseconds kIdlePause{1};  // between two looks at what becomes idle
 
+constexpr char kNoMemory[] =
+    "the system gives the server no more memory (ulimit -v): try again later";
+
 // The lanes' cores and the others'.
 CpuAffinity CoresFor(const RuntimeOptions& options) {
   if (!options.cores.empty()) {
@@ -350,8 +353,7 @@ CallId Runtime::Body::Infer(InferCall&& call) {
                   "the deadline had passed when the request arrived");
   }
   if (MemoryReserve::Spent()) {
-    return Refuse(call, ErrorCode::kResourceExhausted,
-                  "the system gives the server no more memory (ulimit -v): try again later");
+    return Refuse(call, ErrorCode::kResourceExhausted, kNoMemory);
   }
   std::shared_ptr<ServedModel> model = repository->Acquire(call.model.get());
   if (model == nullptr) {
@@ -395,12 +397,14 @@ bool Runtime::Live() const { return body_->repository != nullptr && !body_->stop
 
 bool Runtime::Ready() const {
   const bool models = !body_->options.strict_readiness || body_->repository->Ready();
-  return body_->accepting.load() && models && !body_->loop.AllHeld();
+  return body_->accepting.load() && models && !body_->loop.AllHeld() && !MemoryReserve::Spent();
 }
 
 Status Runtime::ModelReady(std::string_view model, std::int64_t version) const {
   Status loaded = body_->repository->ModelReady(model, version);
-  if (!loaded || !body_->loop.AllHeld()) return loaded;
+  if (!loaded) return loaded;
+  if (MemoryReserve::Spent()) return Fail(ErrorCode::kResourceExhausted, kNoMemory);
+  if (!body_->loop.AllHeld()) return loaded;
   return Fail(ErrorCode::kUnavailable,
               fmt::format("model '{}': no lane runs batches for now: each is held by a run that "
                           "takes far longer than its profile, or its engine is dead or gives no "

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <span>
 #include <string>
 #include <thread>
@@ -12,8 +13,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "platform/cpu_affinity.h"
+#include "platform/memory_reserve.h"
 #include "runtime/harness_test.h"
 
 namespace tactus {
@@ -369,6 +372,29 @@ TEST(Runtime, BoundsTheBytesItHolds) {
   EXPECT_EQ(h.replies.Await(refused).status.error().code, ErrorCode::kResourceExhausted);
   h.engine.batches.Open();
   EXPECT_TRUE(h.replies.Await(kept).status);
+}
+
+// Without this all calls are refused, and nobody sends them to another server.
+TEST(Runtime, IsNotReadyWhileItRefusesCallsForWantOfMemory) {
+  Harness h;
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  ASSERT_TRUE(h.runtime->Ready());
+  const std::new_handler before = std::get_new_handler();
+  MemoryReserve::Hold();
+  std::get_new_handler()();  // an allocation failed
+  std::set_new_handler(before);
+  rlimit addresses{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &addresses), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = addresses.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &none), 0);
+  const bool ready = h.runtime->Ready();
+  const bool model_ready = h.runtime->ModelReady("m", -1).has_value();
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &addresses), 0);
+  EXPECT_FALSE(ready);
+  EXPECT_FALSE(model_ready);
+  EXPECT_TRUE(h.runtime->Ready()) << "there is room again";
+  EXPECT_TRUE(h.replies.Await(h.Send("m", {1, 2}, {1, 2})).status);
 }
 
 TEST(Runtime, StatisticsAddUp) {
