@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include <arpa/inet.h>
@@ -148,6 +149,12 @@ class H2AttackTest : public testing::Test {
       if (heard->type == type && heard->stream == stream) return heard;
     }
     return std::nullopt;
+  }
+  // The server's answer to a ping.
+  std::optional<Heard> AwaitPong() const {
+    auto heard = Await(kPing, 0);
+    while (heard && heard->flags != kAck) heard = Await(kPing, 0);
+    return heard;
   }
   // The server says why, and closes.
   void ExpectEnd(std::uint32_t code, const std::string& why = "") const {
@@ -321,11 +328,46 @@ TEST_F(GrpcRawTest, TheTimeOfACallBeginsWithItsHeader) {
   Start();
   Attack();
   Send(Call(1) + Frame(kPing, 0, 0, "12345678"));
-  ASSERT_TRUE(Await(kPing, 0).has_value());  // the header has been read
+  ASSERT_TRUE(AwaitPong().has_value());  // the header has been read
   const auto between = std::chrono::steady_clock::now();
   Send(Frame(kData, kEndStream, 1, MessageOf(RawRequest().SerializeAsString())));
   EXPECT_TRUE(Await(kData, 1).has_value());
   EXPECT_LT(service_.last().received, between);
+}
+
+// Answers are due earlier by what their client and its network add to the way.
+TEST_F(GrpcRawTest, AClientThatIsSlowToAnswerPingsHasItsAnswersDueEarlier) {
+  Start();
+  Attack();
+  std::uint32_t id = 1;
+  const auto call = [&](std::chrono::milliseconds slow) {
+    Send(Call(id) + Frame(kData, kEndStream, id, MessageOf(RawRequest().SerializeAsString())));
+    const auto ping = Await(kPing, 0);
+    ASSERT_TRUE(ping.has_value());
+    EXPECT_EQ(ping->flags, 0);
+    EXPECT_TRUE(Await(kData, id).has_value());
+    std::this_thread::sleep_for(slow);
+    Send(Frame(kPing, kAck, 0, ping->payload));
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));  // before it asks again
+    id += 2;
+  };
+  call(std::chrono::milliseconds(0));
+  call(std::chrono::milliseconds(0));
+  const Duration at_best = service_.last().way;
+  for (int i = 0; i < 8; ++i) call(std::chrono::milliseconds(150));
+  EXPECT_GT(service_.last().way, at_best);
+}
+
+// Or whoever does not answer would be asked ever more.
+TEST_F(GrpcRawTest, OnePingIsUnderWayAtATime) {
+  Start();
+  Attack();
+  Send(Call(1) + Frame(kData, kEndStream, 1, MessageOf(RawRequest().SerializeAsString())));
+  ASSERT_TRUE(Await(kPing, 0).has_value());
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  Send(Call(3) + Frame(kData, kEndStream, 3, MessageOf(RawRequest().SerializeAsString())) +
+       Frame(kPing, 0, 0, "12345678"));
+  EXPECT_EQ(Await(kPing, 0)->flags, kAck) << "the next is the answer to ours";
 }
 
 TEST_F(GrpcRawTest, AClientThatTakesNothingLosesItsCallAlone) {
@@ -337,7 +379,7 @@ TEST_F(GrpcRawTest, AClientThatTakesNothingLosesItsCallAlone) {
   ASSERT_TRUE(reset.has_value());
   EXPECT_EQ(NumberOf(reset->payload), kCancel);
   Send(Frame(kPing, 0, 0, "12345678"));
-  EXPECT_TRUE(Await(kPing, 0).has_value()) << "the connection lives";
+  EXPECT_TRUE(AwaitPong().has_value()) << "the connection lives";
 }
 
 TEST_F(H2AttackTest, WhatIsNoHttp2IsClosed) {

@@ -25,6 +25,9 @@ constexpr std::chrono::milliseconds kLinger{300};
 
 constexpr std::chrono::minutes kWarnAgain{1};
 
+// Between two pings of ours, at least.
+constexpr std::chrono::milliseconds kPingAgain{20};
+
 // For so long a message that was left unread says that more of them will be.
 constexpr std::chrono::seconds kUnreadLately{1};
 
@@ -81,7 +84,21 @@ H2Session::Stream* H2Connection::OnCall(std::int32_t id) {
   auto made = std::make_shared<H2Stream>(Self(), id);
   H2Stream* const stream = made.get();
   streams_.emplace(id, std::move(made));
+  Ping();
   return stream;
+}
+
+void H2Connection::Ping() {
+  const auto now = Clock::now();
+  if (pinging_ || now - pinged_ < kPingAgain) return;
+  pinging_ = true;
+  pinged_ = now;
+  session_.Ping(++pings_);
+}
+
+void H2Connection::OnPong(std::uint64_t ping) {
+  if (ping != pings_ || !std::exchange(pinging_, false)) return;
+  way_.Note(Clock::now() - pinged_);
 }
 
 void H2Connection::OnUnread() {

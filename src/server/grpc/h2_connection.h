@@ -19,6 +19,7 @@
 #include "server/grpc/h2_session.h"
 #include "server/net/net_connection.h"
 #include "server/net/net_newcomer.h"
+#include "service/way_delay.h"
 
 namespace tactus {
 
@@ -44,6 +45,8 @@ class H2Connection final : public NetConnection, private H2Session::Owner {
   // A message was refused before it was read.
   void OnUnread();
   H2Context& context() { return *context_; }
+  // How long calls and answers are on their way of late, beyond what the way takes at best.
+  Duration Way() const { return context_->delay.BothWays() + way_.Most(); }
   H2Session& session() { return session_; }
   boost::asio::io_context& io() { return thread().io(); }
   // Writes what there is to write, once all that is ready now has added to it: one write takes the
@@ -64,6 +67,9 @@ class H2Connection final : public NetConnection, private H2Session::Owner {
   void Refuse(const std::optional<std::string>& beyond) override;
   H2Session::Stream* OnCall(std::int32_t id) override;
   void OnFirstWindow() override;
+  void OnPong(std::uint64_t ping) override;
+  // Asks for a sign of the client, which measures the way; now and then while calls come.
+  void Ping();
   std::shared_ptr<H2Connection> Self() {
     return std::static_pointer_cast<H2Connection>(shared_from_this());
   }
@@ -80,6 +86,10 @@ class H2Connection final : public NetConnection, private H2Session::Owner {
   std::unique_ptr<std::byte[]> in_;
   H2Output out_;  // of the write under way
   std::vector<boost::asio::const_buffer> buffers_;
+  WayDelay way_;
+  std::uint64_t pings_ = 0;  // the last one's name
+  bool pinging_ = false;
+  Clock::time_point pinged_;
   bool begun_ = false;
   bool shaken_ = false;  // also in HTTP/2
   bool feeding_ = false;

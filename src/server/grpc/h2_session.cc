@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 #include <new>
 
@@ -127,7 +128,11 @@ int H2Session::Body::OnFrame(const nghttp2_frame& frame) {
       if (stream != nullptr && ends) stream->OnNoMore();
       break;
     case NGHTTP2_PING:
-      if (!answers) OnPing();
+      if (answers) {
+        owner.OnPong(std::bit_cast<std::uint64_t>(frame.ping.opaque_data));
+      } else {
+        OnPing();
+      }
       break;
     case NGHTTP2_SETTINGS:
       shaken = true;
@@ -349,6 +354,11 @@ void H2Session::Widen(std::int32_t id, std::size_t bytes) {
 
 void H2Session::Cancel(std::int32_t id) {
   nghttp2_submit_rst_stream(body_->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
+}
+
+void H2Session::Ping(std::uint64_t ping) {
+  const auto bytes = std::bit_cast<std::array<std::uint8_t, sizeof ping>>(ping);
+  nghttp2_submit_ping(body_->session, NGHTTP2_FLAG_NONE, bytes.data());
 }
 
 void H2Session::Goodbye() {

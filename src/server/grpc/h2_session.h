@@ -58,6 +58,8 @@ class H2Session {
     virtual Stream* OnCall(std::int32_t id) = 0;
     // The client goes by what SetFirstWindow said, also in streams that are open.
     virtual void OnFirstWindow() = 0;
+    // The client has answered our ping.
+    virtual void OnPong(std::uint64_t ping) = 0;
   };
 
   H2Session(const Options& options, Owner& owner);
@@ -82,6 +84,8 @@ class H2Session {
   std::int64_t Window(std::int32_t id) const;
   void Widen(std::int32_t id, std::size_t bytes);
   void Cancel(std::int32_t id);
+  // Goes out before everything that waits.
+  void Ping(std::uint64_t ping);
   // No calls are taken from now on; those that are there go on.
   void Goodbye();
 

@@ -83,8 +83,10 @@ class Connection final : public H2Session::Owner {
     made = std::make_unique<EchoStream>(session_, all_, id);
     CHECK(all_.size() <= 100, "streams that are refused do not stay");
     if (all_.size() == 2) session_.SetFirstWindow(1 << 14);
+    session_.Ping(all_.size());
     return made.get();
   }
+  void OnPong(std::uint64_t ping) override { pongs_ += ping; }
   void OnFirstWindow() override {
     for (const auto& [id, each] : all_) session_.Widen(id, 1);
   }
@@ -97,6 +99,7 @@ class Connection final : public H2Session::Owner {
 
  private:
   std::map<std::int32_t, std::unique_ptr<EchoStream>> all_;
+  std::uint64_t pongs_ = 0;
   H2Session session_;
 };
 

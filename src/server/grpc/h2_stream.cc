@@ -244,7 +244,7 @@ void H2Stream::Post(std::move_only_function<void()> task) {
   });
 }
 
-Duration H2Stream::Way() const { return connection_->context().delay.BothWays(); }
+Duration H2Stream::Way() const { return connection_->Way(); }
 
 void H2Stream::Decode(std::function<void()> task) {
   connection_->context().decode->Add(

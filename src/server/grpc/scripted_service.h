@@ -67,6 +67,7 @@ class ScriptedService final : public InferenceService {
     std::uint32_t priority = 0;
     std::vector<int> outputs;
     std::chrono::steady_clock::time_point received;
+    Duration way{};
   };
   Seen last() const {
     std::scoped_lock lock(mutex_);
@@ -94,7 +95,7 @@ class ScriptedService final : public InferenceService {
   CallId Infer(InferCall&& call) override {
     std::unique_lock lock(mutex_);
     const CallId id = next_++;
-    last_ = {call.limit.shortest(), call.priority, call.outputs, call.received};
+    last_ = {call.limit.shortest(), call.priority, call.outputs, call.received, call.way};
     if (refuse_) {
       InferReply reply{.status = std::unexpected(*refuse_), .served = {.outcome = Outcome::kShed}};
       lock.unlock();

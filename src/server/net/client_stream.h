@@ -53,23 +53,21 @@ class ClientStream {
   using Socket = boost::asio::generic::stream_protocol::socket;
   using executor_type = Socket::executor_type;
 
-  ClientStream(Socket socket, std::shared_ptr<TlsContext> tls) : tls_(std::move(tls)) {
-    if (tls_) {
-      secret_.emplace(std::move(socket), *tls_);
-    } else {
-      plain_.emplace(std::move(socket));
-    }
-  }
+  ClientStream(Socket socket, std::shared_ptr<TlsContext> tls)
+      : tls_(std::move(tls)), plain_(std::move(socket)) {}
 
-  bool secret() const { return secret_.has_value(); }
+  bool secret() const { return tls_ != nullptr; }
   // Once hands are shaken: whether both sides agree on the context's protocol, where it has one.
   bool agreed();
   Socket& socket() { return secret_ ? secret_->next_layer() : *plain_; }
   executor_type get_executor() { return socket().get_executor(); }
 
-  // Once, before anything is read or written, where `secret`.
+  // Once, before anything is read or written and while nothing waits for the socket, where `secret`.
+  // Until then TLS costs nothing, so that a client that goes before its turn has cost a descriptor.
   template <class Done>
   void Shake(Done&& done) {
+    secret_.emplace(*std::move(plain_), *tls_);
+    plain_.reset();
     secret_->async_handshake(boost::asio::ssl::stream_base::server, std::forward<Done>(done));
   }
   template <class Buffers, class Done>
