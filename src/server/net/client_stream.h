@@ -62,7 +62,7 @@ class ClientStream {
   Socket& socket() { return secret_ ? secret_->next_layer() : *plain_; }
   executor_type get_executor() { return socket().get_executor(); }
 
-  // Once, before anything is read or written and while nothing waits for the socket, where `secret`.
+  // Where `secret`: once, before anything is read or written, while nothing waits for the socket.
   // Until then TLS costs nothing, so that a client that goes before its turn has cost a descriptor.
   template <class Done>
   void Shake(Done&& done) {
