@@ -20,6 +20,7 @@
 #include "base/nearest.h"
 #include "commands.h"
 #include "config_file.h"
+#include "help_format.h"
 #include "metrics/report.h"
 #include "output_file.h"
 #ifdef TACTUS_SERVER
@@ -29,51 +30,6 @@
 #endif
 
 namespace {
-
-// The library shows neither the default nor REQUIRED of an option whose value we describe. Groups
-// whose names end with kMoreOptions show in --help-all alone, and kUsualOptions comes first.
-class HelpFormat : public CLI::Formatter {
- public:
-  std::string make_help(const CLI::App* app, std::string name,
-                        CLI::AppFormatMode mode) const override {
-    if (mode == CLI::AppFormatMode::Sub) return make_expanded(app);
-    return make_description(app) + make_usage(app, std::move(name)) + make_positionals(app) +
-           Groups(*app, mode) + make_subcommands(app, mode) + "\n" + make_footer(app);
-  }
-
-  std::string make_option_opts(const CLI::Option* option) const override {
-    std::string text = CLI::Formatter::make_option_opts(option);
-    if (option->get_option_text().empty()) return text;
-    std::string initial = option->get_default_str();
-    if (initial.starts_with('[') && initial.ends_with(']')) {  // of a list
-      initial = initial.substr(1, initial.size() - 2);
-    }
-    if (!initial.empty()) text += "=" + initial;
-    return text + (option->get_required() ? " REQUIRED" : "");
-  }
-
- private:
-  std::string Groups(const CLI::App& app, CLI::AppFormatMode mode) const {
-    std::vector<std::string> names = app.get_groups();
-    std::ranges::stable_partition(names,
-                                  [](const auto& name) { return name == tactus::kUsualOptions; });
-    std::string text;
-    std::size_t hidden = 0;
-    for (const std::string& name : names) {
-      const auto options = app.get_options([&](const CLI::Option* option) {
-        return option->get_group() == name && option->nonpositional();
-      });
-      if (name.empty() || options.empty()) continue;
-      if (mode != CLI::AppFormatMode::All && name.ends_with(tactus::kMoreOptions)) {
-        hidden += options.size();
-      } else {
-        text += make_group(name, false, options) + "\n";
-      }
-    }
-    if (hidden > 0) text += "\n--help-all shows " + std::to_string(hidden) + " more options.\n";
-    return text;
-  }
-};
 
 // What a missing option is for, behind what the parser says of it.
 std::string Missing(const CLI::App* app, std::string said) {
@@ -209,39 +165,47 @@ int Parse(CLI::App& app, const std::vector<std::string>& words) {
   }
 }
 
+// The help lists the commands that it adds under the heading.
+template <class... Add>
+void AddGroup(const char* heading, CLI::App& app, tactus::CommandContext& context, Add... add) {
+  const std::size_t before = app.get_subcommands({}).size();
+  (add(app, context), ...);
+  const std::vector<CLI::App*> all = app.get_subcommands({});
+  for (std::size_t i = before; i < all.size(); ++i) all[i]->group(heading);
+}
+
 // A program for the demo alone has only these (apps/CMakeLists.txt).
 #ifdef TACTUS_SERVING_ONLY
 void AddCommands(CLI::App& app, tactus::CommandContext& context) {
-  tactus::AddLoad(app, context);
-  tactus::AddPolicies(app, context);
-  tactus::AddProfile(app, context);
-  tactus::AddServe(app, context);
+  AddGroup("Commands", app, context, tactus::AddProfile, tactus::AddServe, tactus::AddLoad,
+           tactus::AddPolicies);
   app.footer("The other commands are in build/release/apps/tactus: ./run build");
 }
 #else
 void AddCommands(CLI::App& app, tactus::CommandContext& context) {
-  tactus::AddCheck(app, context);
-  tactus::AddCompare(app, context);
-  tactus::AddDescribe(app, context);
-  tactus::AddFit(app, context);
-  tactus::AddGoodput(app, context);
-  tactus::AddPlan(app, context);
-  tactus::AddPolicies(app, context);
-  tactus::AddReplay(app, context);
-  tactus::AddSimulate(app, context);
 #ifdef TACTUS_SERVER  // these read model folders, or speak to servers
-  tactus::AddAgent(app, context);
-  tactus::AddCluster(app, context);
-  tactus::AddController(app, context);
-  tactus::AddFrontEnd(app, context);
-  tactus::AddInit(app, context);
-  tactus::AddLoad(app, context);
-  tactus::AddMeasure(app, context);
-  tactus::AddProfile(app, context);
-  tactus::AddScheduler(app, context);
-  tactus::AddServe(app, context);
-  tactus::AddStream(app, context);
+  AddGroup("Serve your models", app, context, tactus::AddInit, tactus::AddCheck, tactus::AddProfile,
+           tactus::AddServe, tactus::AddLoad, tactus::AddStream);
+#else
+  tactus::AddCheck(app, context);
 #endif
+  AddGroup("Try it first, in virtual time", app, context, tactus::AddSimulate, tactus::AddCompare,
+           tactus::AddGoodput, tactus::AddPlan, tactus::AddPolicies);
+#ifdef TACTUS_SERVER
+  AddGroup("Several machines", app, context, tactus::AddScheduler, tactus::AddFrontEnd,
+           tactus::AddCluster, tactus::AddController, tactus::AddAgent);
+  AddGroup("Look back", app, context, tactus::AddReplay, tactus::AddMeasure, tactus::AddFit);
+#else
+  AddGroup("Look back", app, context, tactus::AddReplay, tactus::AddFit);
+#endif
+  tactus::AddDescribe(app, context);
+  app.footer(
+      "For example:\n"
+      "  tactus check --models models\n"
+      "  tactus profile --models models\n"
+      "  tactus serve --models models --profile profile.json\n"
+      "  tactus load --models NAME --random --rate 20 --duration 10\n"
+      "\n`tactus help COMMAND` explains a command.");
 }
 #endif
 
@@ -262,7 +226,8 @@ int main(int argc, char** argv) {
   // What gRPC logs by itself repeats, at length, what its calls return.
   ::setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   CLI::App app{"Tactus serves many models on one machine or several, and meets their deadlines."};
-  app.formatter(std::make_shared<HelpFormat>());  // the commands inherit it
+  app.formatter(std::make_shared<tactus::HelpFormat>());  // the commands inherit it
+  app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   app.require_subcommand(1);
   app.failure_message(BadOption);
   app.set_version_flag("--version", std::string("tactus ") + tactus::kProgramVersion + ", commit " +

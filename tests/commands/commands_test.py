@@ -356,6 +356,20 @@ slo_ms = 100
             first = re.search(r"(?ms)^What you usually need:\n(.*?)^\S", short).group(1)
             self.assertLessEqual(len(re.findall(r"(?m)^  --", first)), 8)
 
+    def test_help_fits_80_columns(self):
+        def names_of(commands, above=()):
+            for each in commands:
+                yield (*above, each["name"])
+                yield from names_of(each["commands"], (*above, each["name"]))
+        described = json.loads(self.good("describe"))["program"]["commands"]
+        for words in [(), *names_of(described)]:
+            text = self.good(*words, "--help")
+            for line in text.splitlines():
+                # Names stay whole; text is broken.
+                self.assertTrue(len(line) <= 80 or re.match(r"  -|Usage: ", line), line)
+            # All of what is described is there.
+            self.assertGreater(len(text.splitlines()), 4)
+
     def test_options_from_a_file(self):
         config = self.folder / "serve.toml"
 
@@ -379,7 +393,7 @@ slo_ms = 100
     def test_no_command_prints_the_commands(self):
         done = tactus()
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn("Subcommands:", done.stderr)
+        self.assertIn("Serve your models:", done.stderr)
 
     def test_errors_begin_with_the_command(self):
         for words, says in ((("zzz",), "tactus: there is no command"),
