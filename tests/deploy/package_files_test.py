@@ -48,7 +48,7 @@ class Files(unittest.TestCase):
         cls.folder.cleanup()
 
     def commands(self):
-        shown = run(TACTUS, '--help').stdout.split('Subcommands:')[1]
+        shown = run(TACTUS, '--help').stdout.split('Serve your models:')[1].split('For example:')[0]
         return re.findall(r'^  ([a-z-]+) ', shown, re.MULTILINE)
 
     def test_every_file_has_its_place(self):
