@@ -379,8 +379,8 @@ slo_ms = 100
 
     def test_a_file_that_may_not_grow_is_an_error_that_names_it(self):
         # Else the signal of the limit ends the command without a word.
-        def limited(*words, **more):
-            done = subprocess.run(["prlimit", "--fsize=4096:4096", TACTUS, *map(str, words)],
+        def limited(*words, most=4096, **more):
+            done = subprocess.run(["prlimit", f"--fsize={most}:{most}", TACTUS, *map(str, words)],
                                   text=True, timeout=600, **more)
             self.assertIn(done.returncode, (1, 2), (words, done.stderr))
             self.assertIn("(ulimit -f)", done.stderr)
@@ -393,7 +393,7 @@ slo_ms = 100
             self.assertIn(str(file), said)
             self.assertEqual(len(said.strip().splitlines()), 1, said)
         with (self.folder / "out").open("w") as out:
-            self.assertIn("standard output", limited("policies", stdout=out,
+            self.assertIn("standard output", limited("policies", most=100, stdout=out,
                                                      stderr=subprocess.PIPE))
 
     def test_no_command_prints_the_commands(self):
