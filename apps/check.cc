@@ -95,7 +95,7 @@ Status RefuseFolder(const std::string& scenario) {
 }
 
 int RunCheckModels(const ServeOptions& options) {
-  if (const Status fit = CheckLoadedModels(options); !fit) return ReportBadInput(fit.error());
+  if (const Status fit = CheckModels(options); !fit) return ReportBadInput(fit.error());
   std::optional<Progress> progress;
   const auto found = CheckServing(
       options, [&progress](std::size_t done, std::size_t all, const std::string& model) {

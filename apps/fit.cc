@@ -1,6 +1,5 @@
 // tactus fit: models of what was measured.
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/written_file.h"
 #include "commands.h"
 #include "experiment/experiment.h"
 #include "experiment/kept_files.h"
@@ -111,11 +111,9 @@ Status WriteFit(const FitOptions& options, const InterferencePairs& pairs,
   json["errors"] = {{"fitted", RelativeErrors(model, split.fitted)},
                     {"held_out", RelativeErrors(model, split.held_out)},
                     {"no_model", RelativeErrors(InterferenceModel{}, split.held_out)}};
-  std::ofstream out(options.json);
-  out << json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
-  out.close();
-  if (out) return {};
-  return InvalidArgument(options.json + ": cannot write this file");
+  const std::string text =
+      json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return WriteFileText(text, options.json, "report");
 }
 
 int RunFit(const FitOptions& options) {

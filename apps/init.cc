@@ -1,10 +1,8 @@
 // tactus init: the config.pbtxt of an ONNX graph, to be edited.
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/error_line.h"
+#include "base/written_file.h"
 #include "commands.h"
 #include "core/engine.h"
 #include "engines/registry.h"
@@ -19,6 +18,7 @@
 #include "output_file.h"
 #include "profiling/model_trial.h"
 #include "profiling/quick_profile.h"
+#include "service/model_folders.h"
 
 namespace tactus {
 namespace {
@@ -31,16 +31,6 @@ struct InitCommand {
   std::string out;
   bool force = false;
 };
-
-// The name of the model that the graph is of: its repository's folder, NAME/VERSION/model.onnx, or
-// else the file's own.
-std::string NameOf(const fs::path& graph) {
-  const fs::path version = fs::absolute(graph).parent_path();
-  const std::string number = version.filename().string();
-  const bool numbered =
-      !number.empty() && std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; });
-  return (numbered ? version.parent_path().filename() : graph.stem()).string();
-}
 
 // "TYPE_FP32"; KServe's BYTES are strings there.
 std::string TypeName(DataType type) {
@@ -61,6 +51,12 @@ std::string TensorsText(const char* side, const std::vector<TensorSpec>& tensors
     }
     text += fmt::format("{} {{\n  name: \"{}\"\n  data_type: {}\n  dims: [ {} ]\n}}\n", side,
                         tensor.name, TypeName(tensor.type), fmt::join(dims, ", "));
+    if (!tensor.any_shape) continue;
+    text += fmt::format(
+        "# The graph states no shape of '{0}', not even how many dimensions it has: any will do.\n"
+        "# Where it always has one shape, state that in dims and remove this.\n"
+        "parameters {{ key: \"{1}{0}\" value: {{ string_value: \"true\" }} }}\n",
+        tensor.name, kAnyShapeKey);
   }
   return text;
 }
@@ -69,7 +65,7 @@ std::string TensorsText(const char* side, const std::vector<TensorSpec>& tensors
 // leaves nothing, and clients need something to send.
 bool MayBatch(const ModelSpec& spec) {
   const auto open = [](const TensorSpec& tensor) {
-    return !tensor.dims.empty() && tensor.dims[0] < 0;
+    return !tensor.any_shape && !tensor.dims.empty() && tensor.dims[0] < 0;
   };
   return spec.max_batch == 0 && !spec.inputs.empty() && std::ranges::all_of(spec.inputs, open) &&
          std::ranges::all_of(spec.outputs, open);
@@ -86,14 +82,45 @@ std::vector<std::string> ExitsBeside(const fs::path& graph) {
   }
 }
 
+bool IsExit(const fs::path& graph) {
+  const std::vector<std::string> beside = ExitsBeside(graph);
+  return std::ranges::find(beside, graph.filename().string()) != beside.end();
+}
+
+// The model's folder of a graph that lies where a server looks for it, NAME/VERSION/model.onnx or
+// NAME/VERSION/model.onnx/model.onnx; else nothing.
+std::optional<fs::path> ModelFolderOf(const fs::path& graph) {
+  const fs::path whole = fs::absolute(graph).lexically_normal();
+  fs::path version = whole.parent_path();
+  if (version.filename() == whole.filename()) version = version.parent_path();
+  if (!VersionNumber(version.filename().string())) return std::nullopt;
+  return version.parent_path();
+}
+
+// Where a server would look for a graph that lies in no version's folder. Its name tells whether
+// the folder is the model's, NAME/model.onnx, or one of bare graphs, NAME.onnx.
+fs::path PlaceFor(const fs::path& graph) {
+  std::error_code ignored;
+  const fs::path folder = graph.parent_path();
+  const bool of_model = graph.filename() == "model.onnx" || IsExit(graph) ||
+                        fs::exists(fs::absolute(graph).parent_path() / "config.pbtxt", ignored);
+  return of_model ? folder / "1" / graph.filename() : folder / graph.stem() / "1" / "model.onnx";
+}
+
+// The name of the model that the graph is of: that of the folder of its config.pbtxt.
+std::string NameOf(const InitCommand& command) {
+  const fs::path out = command.out;
+  if (out.filename() == "config.pbtxt") return fs::absolute(out).parent_path().filename().string();
+  const fs::path graph = command.graph;
+  const auto folder = ModelFolderOf(graph);
+  return (folder ? folder : ModelFolderOf(PlaceFor(graph)))->filename().string();
+}
+
 // All of them where the graph is one, else the graph alone.
 std::vector<ExitSpec> ExitsOf(const fs::path& graph) {
-  const std::vector<std::string> beside = ExitsBeside(graph);
-  if (std::ranges::find(beside, graph.filename().string()) == beside.end()) {
-    return {{.name = "1", .graph = graph}};
-  }
+  if (!IsExit(graph)) return {{.name = "1", .graph = graph}};
   std::vector<ExitSpec> exits;
-  for (const std::string& name : beside) {
+  for (const std::string& name : ExitsBeside(graph)) {
     exits.push_back({.name = std::to_string(exits.size() + 1),
                      .graph = fs::absolute(graph).parent_path() / name});
   }
@@ -158,11 +185,10 @@ std::string BatchText(const ModelSpec& spec, int pays) {
 std::string ExitsText(const fs::path& graph) {
   const std::vector<std::string> beside = ExitsBeside(graph);
   if (beside.empty()) return "";
-  const bool served = std::ranges::find(beside, graph.filename().string()) != beside.end();
   return fmt::format(
       "# Graphs of the same model, cut off behind its exits, shallowest first.\n"
       "{}parameters {{ key: \"exits\" value: {{ string_value: \"{}\" }} }}\n",
-      served ? "" : "# ", fmt::join(beside, ","));
+      IsExit(graph) ? "" : "# ", fmt::join(beside, ","));
 }
 
 // `pays`: as of PayingBatch.
@@ -171,9 +197,7 @@ std::string ConfigText(const ModelSpec& spec, const fs::path& graph, int pays) {
       "# Written by `tactus init {}`; what is commented out is optional.\n"
       "name: \"{}\"\nplatform: \"onnxruntime_onnx\"\n",
       graph.string(), spec.name);
-  const std::vector<std::string> beside = ExitsBeside(graph);
-  const bool exit = std::ranges::find(beside, graph.filename().string()) != beside.end();
-  if (graph.filename() != "model.onnx" && !exit) {
+  if (graph.filename() != "model.onnx" && !IsExit(graph)) {
     text += fmt::format("default_model_filename: \"{}\"\n", graph.filename().string());
   }
   text += BatchText(spec, pays);
@@ -223,7 +247,7 @@ int RunInit(const InitCommand& command) {
       MakeEngine("onnxruntime", {.emulated = {}, .onnxruntime_library = command.onnxruntime});
   if (!engine) return ReportBadInput(engine.error());
   ModelSpec spec;
-  spec.name = NameOf(command.graph);
+  spec.name = NameOf(command);
   spec.platform = "onnxruntime_onnx";
   spec.max_batch = -1;  // for the engine to find out
   const fs::path graph = command.graph;
@@ -239,13 +263,17 @@ int RunInit(const InitCommand& command) {
     fmt::print("{}", text);
     return 0;
   }
-  const fs::path version = fs::absolute(command.graph).parent_path();
-  const fs::path out =
-      command.out.empty()
-          ? (NameOf(command.graph) == version.parent_path().filename() ? version.parent_path()
-                                                                       : version) /
-                "config.pbtxt"
-          : fs::path(command.out);
+  const auto folder = ModelFolderOf(graph);
+  if (command.out.empty() && !folder) {
+    const std::string place = PlaceFor(graph).string();
+    return ReportBadInput(
+        {ErrorCode::kInvalidArgument,
+         fmt::format("{}: lies in no version's folder, where a server would look for it: put it, "
+                     "with the files that belong to it, at {}, then write `tactus init {}`; --out "
+                     "- prints the text",
+                     command.graph, place, place)});
+  }
+  const fs::path out = command.out.empty() ? *folder / "config.pbtxt" : fs::path(command.out);
   if (fs::is_directory(out)) {
     return ReportBadInput(
         {ErrorCode::kInvalidArgument, fmt::format("--out {}: is a folder; name the file in it: {}",
@@ -257,14 +285,10 @@ int RunInit(const InitCommand& command) {
          fmt::format("{}: is there already; --force replaces it, --out - prints the text instead",
                      out.string())});
   }
-  std::ofstream file(out);
-  file << text;
-  if (!file.flush()) {
+  if (const Status written = WriteFileText(text, out, "configuration"); !written) {
     return ReportBadInput(
-        {ErrorCode::kUnavailable,
-         fmt::format(
-             "{}: cannot write it: {}; --out FILE writes elsewhere, --out - prints the text",
-             out.string(), std::strerror(errno))});
+        {written.error().code,
+         written.error().message + "; --out FILE writes elsewhere, --out - prints the text"});
   }
   fmt::print("wrote {}\n", out.string());
   return 0;

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/error_line.h"
+#include "base/written_file.h"
 #include "commands.h"
 #include "experiment/experiment.h"
 #include "experiment/kept_files.h"
@@ -233,7 +233,7 @@ void PrintNotes(const LoadFlags& flags, const LoadResult& result, const std::str
     fmt::print(
         "{} requests were not sent: all {} connections were busy until their time was over "
         "(--connections)\n",
-        result.unsent, flags.connections > 0 ? flags.connections : 256);
+        result.unsent, flags.connections > 0 ? flags.connections : kHttpConnections);
   }
   if (result.unanswered > 0) {
     fmt::print("{} requests had no answer {} s after the last was sent and count as errors\n",
@@ -274,11 +274,7 @@ Status WriteRun(const RunReport& run, const Json& generator, const std::string& 
   report.runs.push_back(run);
   Json json = Json::parse(ToJson(report));
   json["runs"][0]["generator"] = generator;
-  std::ofstream file(path);
-  file << json.dump(2) << "\n";
-  file.close();
-  if (!file) return InvalidArgument(fmt::format("{}: cannot be written", path));
-  return {};
+  return WriteFileText(json.dump(2) + "\n", path, "report");
 }
 
 Status WriteOpenLoop(const LoadResult& result, const std::string& path) {
@@ -446,8 +442,9 @@ void DeclareCalls(LoadFlags& flags, CLI::App& command) {
       ->capture_default_str();
   command
       .add_option("--connections", flags.connections,
-                  "connections: over HTTP the largest number (default 256), over gRPC the exact "
-                  "number (default 1)")
+                  fmt::format("connections: over HTTP the largest number (default {}), over gRPC "
+                              "the exact number (default {})",
+                              kHttpConnections, kGrpcConnections))
       ->check(CLI::Range(0, 4096));
   command.add_option("--drain", flags.drain_s, "seconds to wait for the last answers")
       ->check(CLI::Range(0.0, 1e6))

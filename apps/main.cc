@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <iterator>
 #include <memory>
@@ -18,6 +20,7 @@
 
 #include "base/error_line.h"
 #include "base/nearest.h"
+#include "base/why_not_written.h"
 #include "commands.h"
 #include "config_file.h"
 #include "help_format.h"
@@ -146,6 +149,13 @@ std::vector<std::string> WithoutHelpCommand(std::vector<std::string> words) {
   return words;
 }
 
+// Says why what was printed did not arrive, as in a file that it was redirected into.
+int NotPrinted(int error) {
+  std::clearerr(stdout);
+  tactus::PrintError("cannot write the standard output: " + tactus::WhyNotWritten(error));
+  return 1;
+}
+
 // 0 to 2: what main returns.
 int Parse(CLI::App& app, const std::vector<std::string>& words) {
   std::vector<const char*> argv;
@@ -159,6 +169,7 @@ int Parse(CLI::App& app, const std::vector<std::string>& words) {
     tactus::PrintError("there is not enough memory for this");
     return 1;
   } catch (const std::system_error& error) {
+    if (std::ferror(stdout) != 0) return NotPrinted(error.code().value());
     if (error.code() != std::errc::resource_unavailable_try_again) throw;
     tactus::PrintError("there is not enough memory for another thread, or their number is limited");
     return 1;
@@ -217,6 +228,8 @@ int tactus::ReportBadInput(const Error& error) {
 }
 
 int main(int argc, char** argv) {
+  // A file that may not grow (ulimit -f) is an error of what writes it, and ends nothing.
+  std::signal(SIGXFSZ, SIG_IGN);
 #ifdef TACTUS_SERVER
   tactus::RunIfEngineProcess(argc, argv);
   // gRPC's mutexes are absl's, which Debian builds with its search for deadlocks on: that takes a
@@ -254,5 +267,6 @@ int main(int argc, char** argv) {
     return tactus::ReportBadInput(words.error());
   }
   const int failed = Parse(app, *words);
-  return failed != 0 ? failed : context.exit_code;
+  const int code = failed != 0 ? failed : context.exit_code;
+  return std::fflush(stdout) == 0 ? code : std::max(code, NotPrinted(errno));
 }

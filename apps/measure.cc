@@ -1,5 +1,4 @@
 // tactus measure: one scenario in real time, on real engines, in one process.
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error_line.h"
+#include "base/written_file.h"
 #include "check/doubts.h"
 #include "commands.h"
 #include "engines/registry.h"
@@ -73,19 +73,16 @@ void WarnOfTheMachine(const Experiment& experiment, const Measurement& measured)
 // A row for each batch that had neighbours, in the order of their ends: how many times longer than
 // alone its kernels were expected to take, and took.
 Status WritePredictions(const Measurement& measured, const std::string& path) {
-  std::ofstream file(path);
-  file << "predicted,measured\n";
+  std::string text = "predicted,measured\n";
   for (const auto& p : measured.predictions) {
-    file << fmt::format("{:.4f},{:.4f}\n", p.predicted, p.actual);
+    text += fmt::format("{:.4f},{:.4f}\n", p.predicted, p.actual);
   }
-  file.close();
   const auto rows = static_cast<std::int64_t>(measured.predictions.size());
   if (const std::int64_t lost = measured.prediction->batches - rows; lost > 0) {
     PrintWarning(fmt::format("{}: the machine was too busy to write down {} of {} predictions",
                              path, lost, measured.prediction->batches));
   }
-  if (file) return {};
-  return Fail(ErrorCode::kUnavailable, fmt::format("{}: cannot be written", path));
+  return WriteFileText(text, path, "predictions");
 }
 
 // Before a run whose predictions are asked for.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <fstream>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -14,6 +13,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/written_file.h"
 #include "commands.h"
 #include "experiment/experiment.h"
 #include "experiment/progress.h"
@@ -177,11 +177,9 @@ int RunPartition(const PartitionOptions& options) {
   }
   fmt::print("{}", ToText(options, *problem, *found));
   if (options.json.empty()) return 0;
-  std::ofstream out(options.json);
-  out << ToJson(options, *problem, *found).dump(2) << '\n';
-  out.close();
-  if (out) return 0;
-  return ReportBadInput({ErrorCode::kInvalidArgument, options.json + ": cannot write this file"});
+  const Status written =
+      WriteFileText(ToJson(options, *problem, *found).dump(2) + "\n", options.json, "partition");
+  return written ? 0 : ReportBadInput(written.error());
 }
 
 void AddPartition(CLI::App& plan, CommandContext& context) {

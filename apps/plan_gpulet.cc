@@ -3,7 +3,6 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error_line.h"
+#include "base/written_file.h"
 #include "check/doubts.h"
 #include "commands.h"
 #include "core/chance.h"
@@ -323,11 +323,9 @@ Status WriteJson(const GpuletOptions& options, const Asked& asked,
       {"devices", asked.question.input.devices},
       {"models", nlohmann::ordered_json::parse(OnSharesJson(asked.question.input))}};
   if (!options.loads.empty()) json["loads_planned"] = planned;
-  std::ofstream out(options.json);
-  out << json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
-  out.close();
-  if (out) return {};
-  return InvalidArgument(options.json + ": cannot write this file");
+  const std::string text =
+      json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return WriteFileText(text, options.json, "report");
 }
 
 int RunLoads(const GpuletOptions& options, Asked& asked) {

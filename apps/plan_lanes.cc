@@ -1,7 +1,6 @@
 // tactus plan lanes: how many devices a load needs, and under which scheduler.
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/written_file.h"
 #include "check/doubts.h"
 #include "commands.h"
 #include "experiment/experiment.h"
@@ -173,11 +173,9 @@ Status WritePlan(const FoundLanes& found, const LanesOptions& options) {
     entry["idle_ratio"] = IdleRatio(mean);
     json["policies"].push_back(std::move(entry));
   }
-  std::ofstream out(options.json);
-  out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-  out.close();
-  if (out) return {};
-  return InvalidArgument(options.json + ": cannot write this file");
+  const std::string text =
+      json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return WriteFileText(text, options.json, "report");
 }
 
 int RunLanes(const LanesOptions& options) {

@@ -389,8 +389,9 @@ void DeclareEnd(ServeOptions& o, CLI::App& command) {
       ->check(CLI::IsMember({"text", "json"}));
 }
 
-// What most people set, and what is for experts and experiments: --help-all shows that. Then a
-// default stands where it is declared, whatever the help shows.
+// Sorts the options, once all are declared, for the help alone: kUsual, which most people set, come
+// first, and kMore, for experts and experiments, show in --help-all only. The others stay in the
+// groups in which they were declared.
 void Arrange(CLI::App& command) {
   constexpr std::array kUsual = {"--models", "--profile",   "--default-slo-ms", "--device",
                                  "--lanes",  "--http-port", "--grpc-port",      "--address"};

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/expected.h"
@@ -16,6 +17,9 @@ namespace tactus {
 
 // A model's files are other ones than those that it was tried with, or change while it is loaded.
 inline constexpr ErrorCode kFilesChanged = ErrorCode::kAlreadyExists;
+
+// In front of a tensor's name, the key of a parameter, "true" where TensorSpec::any_shape is.
+inline constexpr std::string_view kAnyShapeKey = "any_shape.";
 
 // One exit's graph: the model cut off behind that exit.
 struct ExitSpec {

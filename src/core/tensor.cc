@@ -41,6 +41,10 @@ std::optional<DataType> ParseDataType(std::string_view name) {
 
 std::size_t ElementSize(DataType type) { return kTypes[static_cast<std::size_t>(type)].size; }
 
+bool TensorSpec::Takes(std::span<const std::int64_t> shape) const {
+  return any_shape || FitsDims(shape, dims);
+}
+
 bool FitsDims(std::span<const std::int64_t> shape, std::span<const std::int64_t> dims) {
   return std::ranges::equal(
       shape, dims, [](std::int64_t size, std::int64_t dim) { return dim < 0 || dim == size; });

@@ -46,12 +46,17 @@ struct TensorSpec {
   // (SameElements). Only engines need it.
   std::optional<Shape> reshape = std::nullopt;
   bool optional = false;  // of an input: a request may leave it out, for the model's own default
+  // Nobody states a shape, not even how many dimensions there are: any shape will do, and `dims` is
+  // [-1], which is what is said of it where dims must be given.
+  bool any_shape = false;
   // The graph's names of its open dimensions, by dimension; "" or nothing where it has none.
   std::vector<std::string> dim_names = {};
 
   std::string_view dim_name(std::size_t i) const {
     return i < dim_names.size() ? std::string_view(dim_names[i]) : std::string_view();
   }
+  // Whether a tensor of this shape can be one of it.
+  bool Takes(std::span<const std::int64_t> shape) const;
 };
 
 // Whether a tensor of this shape can be one of these dims, of which -1 is any.

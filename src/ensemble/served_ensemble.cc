@@ -29,7 +29,8 @@ DropReason ReasonOf(Outcome outcome) {
 
 bool SameTensors(const std::vector<TensorSpec>& a, const std::vector<TensorSpec>& b) {
   return std::ranges::equal(a, b, [](const TensorSpec& x, const TensorSpec& y) {
-    return x.name == y.name && x.type == y.type && x.dims == y.dims && x.optional == y.optional;
+    return x.name == y.name && x.type == y.type && x.dims == y.dims && x.optional == y.optional &&
+           x.any_shape == y.any_shape;
   });
 }
 

@@ -121,7 +121,7 @@ class GrpcTransport final : public Transport {
 
 GrpcTransport::GrpcTransport(TransportOptions options, TargetServer server)
     : options_(std::move(options)), server_(std::move(server)), target_(server_.endpoint.text()) {
-  options_.connections = std::max(options_.connections, 1);
+  if (options_.connections <= 0) options_.connections = kGrpcConnections;
   for (int i = 0; i < options_.connections; ++i) {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(-1);

@@ -36,7 +36,6 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using Json = nlohmann::json;
 
-constexpr int kDefaultConnections = 256;
 constexpr int kWarmConnections = 8;
 constexpr std::size_t kReadBuffer = 64 * 1024;
 // A call that left so much later than meant says what time it has left.
@@ -142,7 +141,7 @@ class HttpTransport final : public Transport {
  public:
   HttpTransport(TransportOptions options, TargetServer server, std::optional<ServerStream::Tls> tls)
       : options_(std::move(options)), server_(std::move(server)), tls_(std::move(tls)) {
-    if (options_.connections <= 0) options_.connections = kDefaultConnections;
+    if (options_.connections <= 0) options_.connections = kHttpConnections;
   }
   ~HttpTransport() override { Stop(); }
 

@@ -22,6 +22,8 @@ Expected<Shape> StatedShape(const std::string& model, const TensorSpec& input,
   Shape shape = input.dims;
   const auto given = shapes.find(input.name);
   if (given == shapes.end()) return shape;
+  // A server writes [-1] too where any shape will do, however many dimensions it has.
+  if (shape == Shape{-1}) return given->second;
   // Aligned to the right: what is left over in front is the batch.
   if (given->second.size() > shape.size()) {
     return InvalidArgument(fmt::format("model '{}': input '{}' has {} dimensions, not {}", model,

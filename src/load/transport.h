@@ -64,6 +64,10 @@ class AnswerSink {
   virtual void OnAnswer(const Answer&) noexcept = 0;
 };
 
+// Where TransportOptions::connections is 0.
+inline constexpr int kHttpConnections = 256;
+inline constexpr int kGrpcConnections = 1;
+
 struct TransportOptions {
   std::string url;  // host:port, with or without a scheme; IPv6 in brackets
   // A file of certificates (PEM), of which one must have signed the server's. Empty: no TLS.
@@ -73,7 +77,7 @@ struct TransportOptions {
   // HTTP: connections at most. A call beyond them waits in the generator, on the clock; then it
   // tells the server what time it has left, or is not sent (kExpired) when it has none.
   // gRPC: connections, over which calls are spread.
-  int connections = 0;                   // 0: 256 for HTTP, 1 for gRPC
+  int connections = 0;                   // 0: kHttpConnections or kGrpcConnections
   std::chrono::microseconds timeout{0};  // per request, told to the server; 0: none
   std::uint32_t priority = 0;            // 0: the model's default
 };

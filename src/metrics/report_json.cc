@@ -1,9 +1,9 @@
 // The report as JSON: report.h.
-#include <fstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/written_file.h"
 #include "metrics/report.h"
 
 namespace tactus {
@@ -197,15 +197,7 @@ std::string ToJson(const Report& report) {
 }
 
 Status WriteJson(const Report& report, const std::string& path) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << ToJson(report);
-  file.close();
-  if (!file) {
-    return Fail(
-        ErrorCode::kUnavailable,
-        fmt::format("{}: cannot write the report; is the folder there, and writable?", path));
-  }
-  return {};
+  return WriteFileText(ToJson(report), path, "report");
 }
 
 }  // namespace tactus

@@ -1,6 +1,7 @@
 // The report as people read it. Only columns that say something are shown.
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -17,14 +18,18 @@ std::string Accuracy(double accuracy) {
   return accuracy > 0 ? fmt::format("{:.1f}", 100 * accuracy) : "-";
 }
 
-// "20", or "20-50" where models differ.
+// "20"; "none" where a server states no SLO, and every answer is in time.
+std::string SloText(double slo_ms) { return slo_ms > 0 ? fmt::format("{:.4g}", slo_ms) : "none"; }
+
+// "20", or "20-50" where models differ; "20, none" where one has none.
 std::string SloOf(const RunReport& run) {
-  if (run.models.empty()) return "-";
-  const auto [least, most] = std::minmax_element(
-      run.models.begin(), run.models.end(),
-      [](const ModelSummary& a, const ModelSummary& b) { return a.slo_ms < b.slo_ms; });
-  if (least->slo_ms == most->slo_ms) return fmt::format("{:.4g}", least->slo_ms);
-  return fmt::format("{:.4g}-{:.4g}", least->slo_ms, most->slo_ms);
+  std::set<double> slos;
+  for (const ModelSummary& model : run.models) slos.insert(model.slo_ms);
+  const bool none = slos.erase(0) > 0;
+  if (slos.empty()) return none ? SloText(0) : "-";
+  std::string text = SloText(*slos.begin());
+  if (slos.size() > 1) text += "-" + SloText(*slos.rbegin());
+  return none ? text + ", " + SloText(0) : text;
 }
 
 // "10/32/3/55": percent of each exit, shallowest first; "-" where there is but one.
@@ -165,7 +170,7 @@ std::string ToTable(std::span<const RunReport> runs, bool wide) {
     for (const ModelSummary& model : run.models) {
       std::vector<std::string> part = {"  " + model.name};
       part.resize(1 + run.settings.size());
-      part.push_back(fmt::format("{:.4g}", model.slo_ms));
+      part.push_back(SloText(model.slo_ms));
       for (const Column& column : columns) part.push_back(column.text(model.figures));
       part.resize(part.size() + (limited ? 1 : 0) + levels + (several ? 2 : 1));
       part.push_back(ExitsOf(model.figures));

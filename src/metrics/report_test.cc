@@ -99,6 +99,22 @@ TEST(Summarize, SetsPrioritiesApartWhereModelsDiffer) {
   EXPECT_FALSE(plain.contains("priorities") || plain.contains("prediction"));
 }
 
+// A server may state no SLO: 0 ms would be one that nothing meets.
+TEST(ToTable, AModelWithoutAnSloHasNone) {
+  std::vector<Model> models = kModels;
+  models[1].slo = {};
+  RunReport run = Summarize(kRecords, models, kStart, kStart + Seconds(1), 0);
+  run.policy = "p";
+  std::string table = ToTable(std::span(&run, 1), true);
+  EXPECT_THAT(table, HasSubstr("20, none"));
+  EXPECT_THAT(table, ::testing::ContainsRegex("\n *b +none"));
+  models[0].slo = {};
+  run = Summarize(kRecords, models, kStart, kStart + Seconds(1), 0);
+  run.policy = "p";
+  table = ToTable(std::span(&run, 1), false);
+  EXPECT_THAT(table, ::testing::ContainsRegex("\np +none"));
+}
+
 // A figure over time is drawn from it: each request counts in the part in which it arrived, a batch
 // in that in which it started.
 TEST(Timeline, CountsEachPartOfTheRun) {

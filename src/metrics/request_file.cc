@@ -1,14 +1,18 @@
 #include "metrics/request_file.h"
 
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 
 #include <fmt/format.h>
 
+#include "base/why_not_written.h"
+
 namespace tactus {
 
 Status WriteRequests(std::span<const RequestRecord> records, std::span<const Model> models,
                      Counting counting, const std::string& path) {
+  errno = 0;
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << "model,priority,outcome,exit,batch,arrival_ns,started_ns,ended_ns,counted\n";
   std::string line;
@@ -24,7 +28,8 @@ Status WriteRequests(std::span<const RequestRecord> records, std::span<const Mod
   }
   file.close();
   if (file) return {};
-  return Fail(ErrorCode::kUnavailable, path + ": cannot write the requests; is the folder there?");
+  return Fail(ErrorCode::kUnavailable,
+              fmt::format("{}: cannot write the requests: {}", path, WhyNotWritten(errno)));
 }
 
 }  // namespace tactus

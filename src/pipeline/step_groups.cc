@@ -240,8 +240,14 @@ class Splitting {
   void AddInput(ModelSpec& model, const std::string& as, const TensorSpec& at_step) const {
     const auto known = std::ranges::find(model.inputs, as, &TensorSpec::name);
     if (known == model.inputs.end()) {
-      model.inputs.push_back({as, at_step.type, at_step.dims});
+      model.inputs.push_back(
+          {.name = as, .type = at_step.type, .dims = at_step.dims, .any_shape = at_step.any_shape});
       return;
+    }
+    if (at_step.any_shape) return;
+    if (known->any_shape) {
+      known->dims = at_step.dims;
+      known->any_shape = false;
     }
     for (std::size_t d = 0; d < std::min(known->dims.size(), at_step.dims.size()); ++d) {
       if (known->dims[d] < 0) known->dims[d] = at_step.dims[d];
@@ -257,7 +263,10 @@ class Splitting {
       if (spec.max_batch > 0 && !dims.empty()) dims.erase(dims.begin());
       dims.insert(dims.begin(), -1);
     }
-    model.outputs.push_back({link.as, made->type, std::move(dims)});
+    model.outputs.push_back({.name = link.as,
+                             .type = made->type,
+                             .dims = std::move(dims),
+                             .any_shape = made->any_shape});
   }
 
   void MakeInner(SplitEnsemble& split) const {

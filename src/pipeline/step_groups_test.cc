@@ -243,6 +243,22 @@ TEST(StepGroups, BudgetsAddUpAlongTheLongestWay) {
   EXPECT_EQ(split.inner.pipeline.stages[0].budget, Millis(20));
 }
 
+// Of graphs that state no shape: the group would refuse what its steps take.
+TEST(StepGroups, ATensorOfAnyShapeIsOneAtTheGroupToo) {
+  Grouped of({"b"});
+  of.Add("a", {"x"}, "here");
+  of.Add("b", {"a"}, "here");
+  ModelSpec first = *of.models[0];
+  first.inputs[0].any_shape = true;
+  of.models[0] = std::make_shared<const ModelSpec>(first);
+  ModelSpec last = *of.models[1];
+  last.outputs[0].any_shape = true;
+  of.models[1] = std::make_shared<const ModelSpec>(last);
+  const SplitEnsemble split = of.Split();
+  EXPECT_TRUE(split.inner.model.inputs.at(0).any_shape);
+  EXPECT_TRUE(split.inner.model.outputs.at(0).any_shape);
+}
+
 TEST(StepGroups, AGroupThatWasNotFoundIsRefused) {
   Grouped chain({"c"});
   chain.Add("a", {"x"}, "");

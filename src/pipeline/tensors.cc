@@ -270,7 +270,7 @@ class Binding {
           stage, fmt::format("'{}' is {}, but input '{}' of model '{}' takes {}", as,
                              Name(made.spec->type), input.name, spec.name, Name(input.type)));
     }
-    if (!Compatible(*dims, input.dims)) {
+    if (!made.spec->any_shape && !input.any_shape && !Compatible(*dims, input.dims)) {
       return WrongStage(
           stage, fmt::format("'{}' comes as {}, which is no {} as input '{}' of model '{}' "
                              "takes it",
@@ -289,7 +289,7 @@ class Binding {
       return WrongStage(stage, fmt::format("makes '{}' as {}, but the ensemble's output is {}",
                                            output.name, Name(made.spec->type), Name(output.type)));
     }
-    if (!Compatible(*dims, output.dims)) {
+    if (!made.spec->any_shape && !output.any_shape && !Compatible(*dims, output.dims)) {
       return WrongStage(
           stage, fmt::format("makes '{}' as {}, but the ensemble's output is {}; correct its dims",
                              output.name, ToString(*dims), ToString(output.dims)));

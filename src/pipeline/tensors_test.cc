@@ -88,6 +88,17 @@ TEST(Tensors, AnOptionalInputNeedsNoTensor) {
   EXPECT_THAT(fit.Error(), HasSubstr("nothing is passed to input 'scale' of model 'read'"));
 }
 
+TEST(Tensors, AnInputOfAnyShapeFitsWhateverComes) {
+  Fitting fit = Rows();
+  ModelSpec read = *fit.models[1];
+  read.inputs[0].dims = {-1};
+  fit.models[1] = std::make_shared<const ModelSpec>(read);
+  EXPECT_THAT(fit.Error(), HasSubstr("'boxes' comes as [1,2], which is no [-1]"));
+  read.inputs[0].any_shape = true;
+  fit.models[1] = std::make_shared<const ModelSpec>(read);
+  EXPECT_TRUE(fit.Bind()) << fit.Error();
+}
+
 TEST(Tensors, WhatDoesNotFitNamesThePlaceAndBothSides) {
   Fitting shape = Rows();
   shape.ensemble.model.outputs[1].dims = {-1, 5};

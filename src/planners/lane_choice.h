@@ -13,10 +13,10 @@
 // start the soonest has a batch, as large as waits and as that request's deadline allows, at the
 // quickest exit, which policies use under load; what can no longer meet its deadline is given up.
 // The highest rate at which no model loses more than 1 % of its requests is the worth of that
-// number of threads. In the first place stands for how many models a batch of one meets the SLO at
-// all; between two that are worth nearly the same, the fewer threads are taken. A number of threads
-// leaves so many lanes as fit, so those that leave cores idle that one more thread would use are
-// not tried.
+// number of threads. Before that counts how many models meet their SLO with a batch of one at all.
+// Between two numbers that are worth nearly the same, the fewer threads are taken. There are as
+// many lanes as fit. A number of threads that leaves cores idle is not tried where one more thread
+// a lane would use them.
 //
 // What the model does not know: how much lanes slow each other through caches and memory that they
 // share, deferral, and what clients' threads take of the lanes' cores.

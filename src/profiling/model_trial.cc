@@ -27,7 +27,8 @@ std::string SizesText(const ModelSpec& spec) {
     const std::size_t batch = spec.max_batch > 0 ? 1 : 0;
     bool chosen = false;
     for (std::size_t d = batch; d < shape.size(); ++d) {
-      chosen = chosen || (input.dims[d] < 0 && (d > 0 || shape[d] != 1));
+      const bool open = input.any_shape || input.dims[d] < 0;
+      chosen = chosen || (open && (d > 0 || shape[d] != 1));
     }
     if (!chosen) continue;
     if (first.empty()) first = input.name;
@@ -62,6 +63,7 @@ Expected<TriedModel> LoadPlain(ModelSpec spec, Engine& engine, std::span<const L
   const bool ran = trial.FindSizes();
   const bool unknown = batch.end == BatchTrial::End::kUntried;
   const bool silent = batch.end == BatchTrial::End::kSilent;
+  tried.ran = ran;
   tried.untried = unknown && !ran && !shown;
   if (unknown && !ran) {
     tried.said.push_back(Untried(tried.spec, batch.why) +
@@ -157,6 +159,7 @@ Expected<TriedModel> LoadTried(ModelSpec spec, Engine& engine, std::span<const L
   Trial trial(engine, tried.handles[0], tried.spec, first.value());
   if (tried.spec.max_batch == 0) {
     if (!trial.FindSizes()) {
+      tried.ran = false;
       tried.said.push_back(Untried(tried.spec, trial.failure()));
       return tried;
     }

@@ -30,6 +30,7 @@ struct TriedModel {
   std::vector<std::string> said;     // lines for people: what was decided that nobody declared
   // Which sizes were made up for open dimensions, as a line for people; empty: none were.
   std::string sizes;
+  bool ran = true;  // a made-up row did, or the engine tries none
   // The batch was not declared, and no made-up row ran: what it is, real calls may tell.
   bool untried = false;
 };

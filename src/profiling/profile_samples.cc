@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <numeric>
 #include <sstream>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -56,9 +54,7 @@ std::unexpected<Error> Unreadable(const std::filesystem::path& path, int line) {
 
 Status SaveSamples(const Samples& samples, const Machine& machine,
                    const std::filesystem::path& path) {
-  std::filesystem::path fresh = path;
-  fresh += ".new";
-  std::ofstream file(fresh);
+  std::ostringstream file;
   file << kHeading << "\nmachine " << machine.fingerprint << '\n';
   for (const auto& [key, runs] : samples) {
     file << "cell " << Escape(key.model) << ' ' << key.bytes << ' ' << Escape(key.exit) << ' '
@@ -66,13 +62,7 @@ Status SaveSamples(const Samples& samples, const Machine& machine,
     for (const Duration run : runs) file << ' ' << run.count();
     file << '\n';
   }
-  file.close();
-  std::error_code error;
-  if (file) std::filesystem::rename(fresh, path, error);
-  if (file && !error) return {};
-  return Fail(
-      ErrorCode::kUnavailable,
-      fmt::format("{}: cannot be written; is the folder there, and is there room?", path.string()));
+  return WriteWhole(file.str(), path, "file of samples");
 }
 
 Expected<Samples> LoadSamples(const Machine& machine, const std::filesystem::path& path) {

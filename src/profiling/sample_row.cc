@@ -41,8 +41,15 @@ bool ParseDims(const std::string& text, std::span<std::int64_t> dims) {
 Expected<Shape> RowShape(const ModelSpec& spec, const TensorSpec& input) {
   Shape shape = input.dims;
   const bool batches = spec.max_batch > 0 && !shape.empty();
-  if (batches) shape[0] = 1;
   const auto given = spec.parameters.find("profile_shape." + input.name);
+  const auto found = spec.found_shapes.find(input.name);
+  if (input.any_shape && given != spec.parameters.end()) {
+    const auto sizes = 1 + std::ranges::count(given->second, ',');
+    shape.assign(static_cast<std::size_t>(sizes) + (batches ? 1 : 0), -1);
+  } else if (input.any_shape && found != spec.found_shapes.end()) {
+    shape = found->second;
+  }
+  if (batches) shape[0] = 1;
   if (given != spec.parameters.end()) {
     Shape stated = shape;
     if (!ParseDims(given->second, std::span(stated).subspan(batches ? 1 : 0))) {
@@ -59,7 +66,6 @@ Expected<Shape> RowShape(const ModelSpec& spec, const TensorSpec& input) {
                                          ToString(input.dims)));
     }
   }
-  const auto found = spec.found_shapes.find(input.name);
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] >= 0) continue;
     shape[i] = found != spec.found_shapes.end() ? found->second[i] : 1;
@@ -71,7 +77,7 @@ Expected<Shape> StatedShape(const ModelSpec& spec, const TensorSpec& input,
                             const StatedSample& sample) {
   Shape shape = sample.dims;
   if (spec.max_batch > 0 && !input.dims.empty()) shape.insert(shape.begin(), 1);
-  if (FitsDims(shape, input.dims)) return shape;
+  if (input.Takes(shape)) return shape;
   // A scalar of a graph may be declared with one dimension of one.
   if (input.dims.empty() && ElementCount(shape) == 1) return Shape{};
   return InvalidArgument(

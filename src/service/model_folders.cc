@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -55,6 +56,17 @@ bool HoldsGraph(const fs::path& folder) {
   return false;
 }
 
+// The first, by name, of the folder's files that another framework has written; empty: none.
+std::string ForeignModelIn(const fs::path& folder) {
+  std::string first;
+  std::error_code failed;
+  for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+    std::string name = it->path().filename().string();
+    if (IsForeignModel(it->path()) && (first.empty() || name < first)) first = std::move(name);
+  }
+  return first;
+}
+
 // Graphs in it, or one folder deeper, under a name that is no version: meant as a model, it seems.
 bool ResemblesModel(const fs::path& folder) {
   if (HoldsGraph(folder)) return true;
@@ -64,6 +76,37 @@ bool ResemblesModel(const fs::path& folder) {
     if (it->is_directory(ignored) && HoldsGraph(it->path())) return true;
   }
   return false;
+}
+
+// Why nothing of what lies there, beside folders of models, is served; empty: it is no model.
+std::string WhyOverlooked(const fs::path& path) {
+  std::error_code ignored;
+  const std::string text = path.string();
+  if (!fs::is_directory(path, ignored)) {
+    const bool foreign = IsForeignModel(path);
+    if (!foreign && path.extension() != ".onnx") return "";
+    const fs::path name = path.stem() == "model" ? fs::path("NAME") : path.stem();
+    const fs::path place = path.parent_path() / name / "1" / "model.onnx";
+    return foreign
+               ? fmt::format(
+                     "{}: is not served, as it is no ONNX graph: export the model to ONNX and "
+                     "put the graph at {}",
+                     text, place.string())
+               : fmt::format("{}: is not served, as it lies in no folder of its own: put it at {}",
+                             text, place.string());
+  }
+  if (ResemblesModel(path)) {
+    return fmt::format(
+        "{0}: is not served, as it has neither a config.pbtxt nor a version folder (1, 2, ...); "
+        "put the model's files into {0}/1",
+        text);
+  }
+  const std::string foreign = ForeignModelIn(path);
+  if (foreign.empty()) return "";
+  return fmt::format(
+      "{0}: is not served, as it has neither a config.pbtxt nor a version folder (1, 2, ...), and "
+      "{1} is no ONNX graph: export the model to ONNX and put the graph at {0}/1/model.onnx",
+      text, foreign);
 }
 
 // Protobuf and the metrics page take nothing else.
@@ -145,6 +188,12 @@ std::optional<std::int64_t> VersionNumber(const std::string& name) {
   if (bad != std::errc() || end != name.data() + name.size() || number < 1) return std::nullopt;
   if (name.front() == '0') return std::nullopt;
   return number;
+}
+
+bool IsForeignModel(const fs::path& path) {
+  constexpr std::string_view kEnds[] = {".pt",    ".pth",        ".safetensors", ".h5",
+                                        ".keras", ".savedmodel", ".pb",          ".tflite"};
+  return std::ranges::find(kEnds, path.extension().string()) != std::end(kEnds);
 }
 
 Expected<std::vector<std::string>> ListModels(const fs::path& repository) {
@@ -242,18 +291,14 @@ std::vector<std::string> ModelFolders::Overlooked() const {
     }
     std::error_code failed;
     for (fs::directory_iterator it(each, failed), end; !failed && it != end; it.increment(failed)) {
-      const fs::path& folder = it->path();
-      const std::string name = folder.filename().string();
-      if (!IsUtf8(name) && HoldsModel(folder)) {
+      const fs::path& path = it->path();
+      const std::string name = path.filename().string();
+      if (!IsUtf8(name) && HoldsModel(path)) {
         doubts.push_back(fmt::format(
-            "{:?}: is not served, as the folder's name is not UTF-8; rename it", folder.string()));
+            "{:?}: is not served, as the folder's name is not UTF-8; rename it", path.string()));
       }
-      if (!IsPlainName(name) || HoldsModel(folder)) continue;
-      if (!ResemblesModel(folder)) continue;
-      doubts.push_back(fmt::format(
-          "{0}: is not served, as it has neither a config.pbtxt nor a version folder (1, 2, ...); "
-          "put the model's files into {0}/1",
-          folder.string()));
+      if (!IsPlainName(name) || HoldsModel(path)) continue;
+      if (std::string why = WhyOverlooked(path); !why.empty()) doubts.push_back(std::move(why));
     }
   }
   std::ranges::sort(doubts);

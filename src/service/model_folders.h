@@ -22,6 +22,9 @@ using ModelFiles = std::map<std::string, std::string>;
 // names for one number.
 std::optional<std::int64_t> VersionNumber(const std::string& name);
 
+// Whether it is a model that another framework has written, by the end of its name: model.pt.
+bool IsForeignModel(const std::filesystem::path& path);
+
 // The folders of models in one repository, by name, ascending. NotFound where it cannot be read.
 Expected<std::vector<std::string>> ListModels(const std::filesystem::path& repository);
 
@@ -44,8 +47,8 @@ class ModelFolders {
   Status Check(const std::string& model) const;
   // All models, by name, ascending. NotFound where a repository cannot be read.
   Expected<std::vector<std::string>> List() const;
-  // What to say of folders that hold graphs and are no models, as where the version is missing,
-  // and of repositories that are none (WhyNoRepository).
+  // What to say of what seems to be meant as a model and is none, as where the version's folder is
+  // missing, and of repositories that are none (WhyNoRepository).
   std::vector<std::string> Overlooked() const;
   // The repositories for people: "a, b".
   std::string Text() const;

@@ -126,7 +126,8 @@ void ServingCheck::CheckModel(const std::string& name) {
   const auto versions = ListVersions(folder, "");
   if (!versions) return found_.refused.push_back(versions.error().message);
   for (const std::int64_t version : *versions) {
-    auto spec = ReadModelSpec(folder, version, "", {PlatformsOf(o_), &found_.doubts});
+    auto spec =
+        ReadModelSpec(folder, version, "", {PlatformsOf(o_), &found_.doubts, &found_.notes});
     if (!spec) {
       found_.refused.push_back(spec.error().message);
       continue;
@@ -279,7 +280,9 @@ std::optional<std::string> ServingCheck::TryModel(ModelSpec& spec) {
     return std::nullopt;
   }
   engine->Unload(tried->handles[0]);
-  for (std::string& line : tried->said) Doubt(std::move(line));
+  // What a server finds out by itself is nobody's mistake, unless it found out nothing.
+  const bool decided = tried->spec.batch_origin == BatchOrigin::kAssumed && tried->ran;
+  for (std::string& line : tried->said) decided ? Note(std::move(line)) : Doubt(std::move(line));
   spec = std::move(tried->spec);
   return std::move(tried->sizes);
 }

@@ -95,7 +95,7 @@ void AwaitWorker(SiteFrontEnd& site, const ServeOptions& o, const Log& log) {
 }  // namespace
 
 Status CheckFrontEndNode(const ServeOptions& o) {
-  if (!o.models.empty()) return CheckLoadedModels(o);
+  if (!o.models.empty()) return CheckModels(o);
   const char* const without = !o.routes.empty()           ? "--routes"
                               : o.model_control != "none" ? "--model-control-mode"
                               : !o.load_models.empty()    ? "--load-model"

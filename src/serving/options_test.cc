@@ -249,9 +249,9 @@ TEST(RuntimeOptionsTest, UnitsAndNamesBecomeTheRuntimes) {
 TEST(RuntimeOptionsTest, ModelsAreNamedOnlyWhereNotAllAreLoaded) {
   ServeOptions o;
   o.load_models = {"a"};
-  EXPECT_THAT(TextOf(CheckLoadedModels(o)), StartsWith("--load-model a: "));
+  EXPECT_THAT(TextOf(CheckModels(o)), StartsWith("--load-model a: "));
   o.model_control = "explicit";
-  EXPECT_TRUE(CheckLoadedModels(o));
+  EXPECT_TRUE(CheckModels(o));
 }
 
 // The repository of the test below: a model, an operator of the host, and an ensemble.

@@ -28,8 +28,8 @@ Expiry ExpiryOf(const std::string& name) {
 auto ModelReader(const ServeOptions& o, const Log& log) {
   return [platforms = PlatformsOf(o), log, digests = !o.schedulers.empty()](
              const std::filesystem::path& folder, std::int64_t version, const std::string& config) {
-    std::vector<std::string> doubts;
-    auto spec = ReadModelSpec(folder, version, config, {platforms, &doubts});
+    std::vector<std::string> doubts;  // and what is to be known of it
+    auto spec = ReadModelSpec(folder, version, config, {platforms, &doubts, &doubts});
     for (const std::string& doubt : doubts) log->warn(doubt);
     if (!spec || !digests || !config.empty()) return spec;
     const auto digest = DigestOfModel(folder);
@@ -82,7 +82,12 @@ ServeOptions WithFolders(ServeOptions o) {
   return o;
 }
 
-Status CheckLoadedModels(const ServeOptions& o) {
+Status CheckModels(const ServeOptions& o) {
+  for (const std::string& each : o.models) {
+    if (std::string why = WhyNoRepository(each); !why.empty()) {
+      return InvalidArgument(std::move(why));
+    }
+  }
   if (o.load_models.empty() || o.model_control == "explicit") return {};
   return InvalidArgument("--load-model " + o.load_models.front() +
                          ": all models are loaded anyway; add --model-control-mode explicit to "

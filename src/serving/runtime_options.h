@@ -14,8 +14,9 @@ namespace tactus {
 
 // With the folders of its `models`, which all parts of a server share.
 ServeOptions WithFolders(ServeOptions options);
-// Models that are named where all are loaded anyway.
-Status CheckLoadedModels(const ServeOptions& options);
+// An error for a folder of `models` that is no repository but a model's own, and for models that
+// are named where all are loaded anyway.
+Status CheckModels(const ServeOptions& options);
 // What a plan calls a model that needs no others (src/cluster/models): reads every byte of it.
 Expected<std::string> DigestOfModel(const std::filesystem::path& folder);
 // The platforms whose models run; empty: with an engine for all of them it does not matter which

@@ -57,7 +57,7 @@ Status ServedDevice::CheckOptions() {
     if (!resumed) return std::unexpected(std::move(resumed.error()));
     resumed_ = *std::move(resumed);
   }
-  if (Status fit = CheckLoadedModels(o_); !fit) return fit;
+  if (Status fit = CheckModels(o_); !fit) return fit;
   if (Status there = CheckEngine(o_, engines_); !there) return there;
   if (Status loaded = LoadProfileFile(); !loaded) return loaded;
   return ReadShares();

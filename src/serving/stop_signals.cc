@@ -24,7 +24,6 @@ StopSignals::StopSignals() {
   sigaddset(&set_, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &set_, nullptr);
   signal(SIGPIPE, SIG_IGN);  // a client that left is an error of its connection only
-  signal(SIGXFSZ, SIG_IGN);  // and a file that may not grow, of what writes it
 }
 
 std::jthread StopSignals::EndAtOnce() const {

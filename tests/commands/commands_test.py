@@ -5,10 +5,11 @@
 
 import json
 import re
+import subprocess
 import sys
 import unittest
 
-from command_case import CommandCase, SCENARIO, SHORT, SOURCE, tactus
+from command_case import CommandCase, SCENARIO, SHORT, SOURCE, TACTUS, tactus
 
 
 class Commands(CommandCase):
@@ -389,6 +390,25 @@ slo_ms = 100
         self.assertIn("--config", tactus("serve", "--config").stderr)
         missing = tactus("serve", f"--config={self.folder}/none").stderr
         self.assertIn("cannot read this configuration", missing)
+
+    def test_a_file_that_may_not_grow_is_an_error_that_names_it(self):
+        # Else the signal of the limit ends the command without a word.
+        def limited(*words, most=4096, **more):
+            done = subprocess.run(["prlimit", f"--fsize={most}:{most}", TACTUS, *map(str, words)],
+                                  text=True, timeout=600, **more)
+            self.assertIn(done.returncode, (1, 2), (words, done.stderr))
+            self.assertIn("(ulimit -f)", done.stderr)
+            return done.stderr
+        simulate = ("simulate", SCENARIO, *SHORT)
+        for words in ((*simulate, "--requests"), (*simulate, "--journal"),
+                      (*simulate, "--timeline", 50, "--json")):
+            file = self.folder / "file"
+            said = limited(*words, file, capture_output=True)
+            self.assertIn(str(file), said)
+            self.assertEqual(len(said.strip().splitlines()), 1, said)
+        with (self.folder / "out").open("w") as out:
+            self.assertIn("standard output", limited("policies", most=100, stdout=out,
+                                                     stderr=subprocess.PIPE))
 
     def test_no_command_prints_the_commands(self):
         done = tactus()

@@ -40,8 +40,9 @@ class Exporter:
 
     def add(self, name, nodes, inputs, outputs, constants=None, batch=True, limit=None, calls=None,
             refused=(), optional=None, external=False, truth=None):
-        """One graph. `inputs` and `outputs`: name to (type, shape); `batch`: the first dimension is
-        one; `limit`: what integers are below; `calls`: the inputs, in place of made-up ones;
+        """One graph. `inputs` and `outputs`: name to (type, shape), or None for a shape that is not
+        stated; `batch`: the first dimension is one; `limit`: what integers are below; `calls`: the
+        inputs, in place of made-up ones;
         `refused`: calls that may be refused, or True for all; `optional`: name to default;
         `truth`: shapes of outputs that differ from what the graph states."""
         values = [helper.make_tensor_value_info(key, kind, shape)
@@ -64,7 +65,7 @@ class Exporter:
                                            for key, value in call.items()})
         places = [("input", inputs), ("output", {**outputs, **(truth or {})})]
         (self.inputs / f"{name}.pbtxt").write_text(config(name, places, batch, optional or {}))
-        ranks = [len(shape) for _, tensors in places for _, shape in tensors.values()]
+        ranks = [len(shape or []) for _, tensors in places for _, shape in tensors.values()]
         if not batch and min(ranks) > 1:
             (self.inputs / f"{name}.false.pbtxt").write_text(config(name, places, True, {}))
         self.may_be_refused[name] = list(range(len(calls)) if refused is True else refused)
@@ -80,6 +81,10 @@ def config(name, places, batch, optional):
              f"max_batch_size: {4 if batch else 0}"]
     for what, tensors in places:
         for key, (kind, shape) in tensors.items():
+            if shape is None:
+                shape = ("any",)
+                lines.append(f'parameters {{ key: "any_shape.{key}" value {{ string_value: "true" '
+                             '} }')
             dims = [d if isinstance(d, int) else -1 for d in shape[1 if batch else 0:]]
             more = " optional: true" if key in optional else ""
             lines.append(f'{what} {{ name: "{key}" data_type: TYPE_{CONFIG_TYPES[kind]} '
@@ -298,6 +303,10 @@ def add_others(out):
     out.add("scalars", [node("Mul", "x x", "y")], {"x": floats()}, {"y": floats()}, batch=False)
     out.add("scalar_beside_rows", [node("Mul", "x scale", "y")],
             {"x": floats("batch", 4), "scale": floats()}, {"y": floats("batch", 4)}, batch=False)
+    shapes = ((), (1,), (3,), (2, 1, 3), (4, 4), (1, 1))
+    any_shape = [{"x": numpy.asarray(random.normal(size=shape), "f4")} for shape in shapes]
+    out.add("any_shape", [node("Add", "x x", "y")], {"x": (T.FLOAT, None)},
+            {"y": (T.FLOAT, None)}, calls=any_shape, batch=False)
     calls = [{"x": random.normal(size=(rows, 4)).astype("f4")} for rows in ROWS]
     for at in (1, 3, 5):
         calls[at]["bias"] = random.normal(size=(len(calls[at]["x"]), 4)).astype("f4")

@@ -191,6 +191,29 @@ class AssumedTest(unittest.TestCase):
                     data = {each["name"]: each["data"] for each in json.loads(answer)["outputs"]}
                     self.assertEqual(data, {"y": [8], "same": ["a"]})
 
+    def test_an_input_of_which_no_shape_is_stated_takes_any(self):
+        def shapeless(root):
+            put(root, "shapeless")
+            done = command("init", put(root, "shapeless", "shapeless_inited"))
+            assert done.returncode == 0, done.stderr
+        for arguments in ([], ["--isolate"]):
+            server = serving.Server(*arguments, fill=shapeless)
+            with self.subTest(arguments), contextlib.closing(server):
+                for name in ("shapeless", "shapeless_inited"):
+                    for shape in ([], [1], [3], [2, 1, 3]):
+                        count = 1
+                        for dim in shape:
+                            count *= dim
+                        values = [float(i) for i in range(count)]
+                        self.assertEqual(call(server, name, values, shape),
+                                         (shape, [2 * value for value in values]))
+                    # What clients are told of it.
+                    metadata = json.loads(server.get(f"/v2/models/{name}"))
+                    self.assertEqual(metadata["inputs"][0]["shape"], [-1])
+                    config = json.loads(server.get(f"/v2/models/{name}/config"))
+                    self.assertEqual(config["parameters"]["any_shape.x"]["string_value"], "true")
+                    self.assertEqual(config["max_batch_size"], 0)
+
     def test_init_proposes_exits(self):
         done = command("init", serving.SOURCE / "models" / "ee_s" / "1" / "exit1.onnx", "--out",
                        "-")

@@ -42,6 +42,13 @@ def value_of(name, kind):
     return field(1, name) + field(2, kind)
 
 
+def split():
+    """Takes no made-up row: of six numbers, a shape of zero takes two."""
+    one = field(1, field(1, INT64) + field(2, field(1, field(1, 1))))
+    return model([node("Reshape", ["x", "shape"], ["y"])],
+                 [value_info("x", (2, 3)), value_of("shape", one)], [value_info("y", ("N",))])
+
+
 def zipmap():
     """As scikit-learn's converter ends a classifier."""
     labels = field(1, "classlabels_int64s") + field(8, 0) + field(8, 1) + field(20, INT64)
@@ -278,22 +285,65 @@ class CheckTest(unittest.TestCase):
         for folder, says in (("fine", parent), ("fine/", parent), ("bare", parent),
                              ("fine/1", parent)):
             with self.subTest(folder):
-                code, text = self.check(f"{self.root}/{folder}")
-                self.assertEqual(code, 1)
-                self.assertIn(says, text)
-                self.assertEqual(text.count("\n"), 1, text)
-                done = subprocess.run([serving.TACTUS, "profile", "--models",
-                                       f"{self.root}/{folder}", "--out", self.root / "p.json"],
-                                      capture_output=True, text=True, timeout=serving.START_S)
-                self.assertEqual(done.returncode, 2)
-                self.assertIn(says, done.stderr)
+                self.refused_at_the_start(f"{self.root}/{folder}", says)
         graphs = self.root.parent / "graphs"
         graphs.mkdir()
         (graphs / "net.onnx").write_bytes(identity())
-        self.assertIn("graphs/NAME/1/model.onnx", self.check(graphs)[1])
+        self.refused_at_the_start(graphs, "graphs/NAME/1/model.onnx")
         # A model may have a number for its name.
         shutil.copytree(self.root / "fine", self.root.parent / "numbers" / "1")
         self.assertEqual(self.check(self.root.parent / "numbers")[0], 0)
+
+    def refused_at_the_start(self, folder, says):
+        """A server that became ready would serve nothing."""
+        for command in (("check",), ("profile", "--out", self.root / "p.json"),
+                        ("serve", "--http-port", "0", "--grpc-port", "0", "--metrics-port", "0")):
+            with self.subTest(command[0]):
+                done = subprocess.run([serving.TACTUS, *command, "--models", folder],
+                                      capture_output=True, text=True, timeout=serving.START_S)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(says, done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                self.assertEqual(done.stdout, "")
+
+    def test_a_right_model_without_a_configuration_has_notes_and_no_doubt(self):
+        # With a batch, without one, and one that is not to be believed.
+        put(self.root, "rows", {"model.onnx": identity()}, None)
+        put(self.root, "whole", {"model.onnx": identity(dims=(2, 4))}, None)
+        put(self.root, "centred", {"model.onnx": (DATA / "centred.onnx").read_bytes()}, None)
+        put(self.root, "any", {"model.onnx": (DATA / "shapeless.onnx").read_bytes()}, None)
+        code, text = self.check(self.root)
+        self.assertEqual(code, 0, text)
+        self.assertNotIn("doubtful: ", text)
+        self.assertIn("nothing is doubtful", text)
+        self.assertIn("note: model 'rows': no batch dimension was declared", text)
+        self.assertIn("note: model 'centred': no batch dimension was declared", text)
+        self.assertEqual(text.count(": no config.pbtxt: "), 4, text)
+        # No made-up row runs: what it takes nobody knows.
+        put(self.root, "split", {"model.onnx": split()}, None)
+        code, text = self.check(self.root)
+        self.assertEqual(code, 1, text)
+
+    def test_what_lies_beside_the_models_is_pointed_out(self):
+        put(self.root, "fine", {"model.onnx": identity()}, FINE)
+        (self.root / "net.onnx").write_bytes(identity())
+        (self.root / "torch").mkdir()
+        (self.root / "torch" / "model.pt").write_bytes(b"PK\3\4")
+        code, text = self.check(self.root)
+        self.assertEqual(code, 1)
+        doubts = [line for line in text.splitlines() if line.startswith("doubtful: ")]
+        self.assertEqual(len(doubts), 2, text)
+        self.assertIn(f"put it at {self.root}/net/1/model.onnx", doubts[0])
+        self.assertIn(f"export the model to ONNX and put the graph at {self.root}/torch/1/"
+                      "model.onnx", doubts[1])
+
+    def test_why_no_made_up_row_runs_is_said_in_short(self):
+        put(self.root, "split", {"model.onnx": split()}, None)
+        _, text = self.check(self.root)
+        line = next(each for each in text.splitlines() if "no made-up row ran" in each)
+        self.assertIn("Reshape", line)
+        for word in ("::", "Non-zero status", "Status Message", ".h:", ".cc:"):
+            self.assertNotIn(word, line)
 
     def test_steps_of_ensembles_are_what_their_files_say(self):
         put(self.root, "net", {"model.onnx": identity(dims=("N", 4))}, None)

@@ -106,6 +106,32 @@ class InitTest(unittest.TestCase):
             self.assertIn("max_batch_size: 0", done.stdout)
             self.assertEqual("`dims: [ 1 ] reshape { shape: [ ] }`" in done.stdout, told, name)
 
+    def test_a_graph_in_no_version_says_where_to_put_it(self):
+        with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
+            root = pathlib.Path(folder)
+            (root / "net").mkdir()
+            for path, place in (("net/model.onnx", "net/1/model.onnx"),
+                                ("bare.onnx", "bare/1/model.onnx"),
+                                ("net/1/model.onnx/model.onnx", None)):
+                graph = root / path
+                graph.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(GRAPH, graph)
+                done = init(graph)
+                if place is None:
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    continue
+                self.assertEqual(done.returncode, 2, done.stdout)
+                self.assertIn(f"at {root}/{place}, then write `tactus init {root}/{place}`",
+                              done.stderr)
+                self.assertEqual(list(root.rglob("config.pbtxt")), [])
+                name = place.split("/")[0]
+                self.assertIn(f'\nname: "{name}"\n', init(graph, "--out", "-").stdout)
+            self.assertIn('\nname: "net"\n', (root / "net" / "config.pbtxt").read_text())
+            (root / "other").mkdir()
+            done = init(root / "bare.onnx", "--out", root / "other" / "config.pbtxt")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn('\nname: "other"\n', (root / "other" / "config.pbtxt").read_text())
+
     def test_what_is_no_graph_is_said(self):
         with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
             file.write(b"no graph")

@@ -35,6 +35,7 @@ void PutTensors(const std::vector<TensorSpec>& tensors,
     put.set_datatype(std::string(Name(tensor.type)));
     for (const std::int64_t dim : tensor.dims) put.add_dims(dim);
     put.set_optional(tensor.optional);
+    put.set_any_shape(tensor.any_shape);
     if (!tensor.reshape) continue;
     site::Dims& reshape = *put.mutable_reshape();
     for (const std::int64_t dim : *tensor.reshape) reshape.add_dims(dim);
@@ -76,6 +77,7 @@ Status TakeTensors(const google::protobuf::RepeatedPtrField<site::Tensor>& wire,
     tensors.push_back({tensor.name(), *type, {tensor.dims().begin(), tensor.dims().end()}});
     TensorSpec& taken = tensors.back();
     taken.optional = tensor.optional();
+    taken.any_shape = tensor.any_shape();
     if (!tensor.has_reshape()) continue;
     const auto& dims = tensor.reshape().dims();
     taken.reshape.emplace(dims.begin(), dims.end());

@@ -19,7 +19,7 @@ WorkerModel SomeModel() {
                 .slo = Millis(50),
                 .priority = 2,
                 .inputs = {{"x", DataType::kFp32, {-1, 4}, Shape{-1, 2, 2}},
-                           {"z", DataType::kFp32, {-1, 4}, {}, true}},
+                           {"z", DataType::kFp32, {-1, 4}, {}, true, true}},
                 .outputs = {{"y", DataType::kBytes, {-1}}},
                 .exits = {{"1", {}, 0.5}, {"2", {}, 0.9}},
                 .profile = {},
@@ -72,6 +72,8 @@ TEST(SiteWireTest, AWorkerSaysAllThatFrontEndsMustKnow) {
   EXPECT_EQ(model.spec.inputs.at(0).reshape, (Shape{-1, 2, 2}));
   EXPECT_FALSE(model.spec.inputs.at(0).optional);
   EXPECT_TRUE(model.spec.inputs.at(1).optional);
+  EXPECT_FALSE(model.spec.inputs.at(0).any_shape);
+  EXPECT_TRUE(model.spec.inputs.at(1).any_shape);
   EXPECT_FALSE(model.spec.outputs.at(0).reshape);
   EXPECT_EQ(model.spec.outputs.at(0).type, DataType::kBytes);
   EXPECT_EQ(model.spec.parameters.at("key"), "value");

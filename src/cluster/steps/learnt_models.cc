@@ -14,7 +14,8 @@ constexpr auto kAskAgain = std::chrono::milliseconds(200);
 bool SameModel(const ModelSpec& a, const ModelSpec& b) {
   const auto same = [](const std::vector<TensorSpec>& x, const std::vector<TensorSpec>& y) {
     return std::ranges::equal(x, y, [](const TensorSpec& s, const TensorSpec& t) {
-      return s.name == t.name && s.type == t.type && s.dims == t.dims && s.optional == t.optional;
+      return s.name == t.name && s.type == t.type && s.dims == t.dims && s.optional == t.optional &&
+             s.any_shape == t.any_shape;
     });
   };
   return a.max_batch == b.max_batch && same(a.inputs, b.inputs) && same(a.outputs, b.outputs);

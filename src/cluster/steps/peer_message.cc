@@ -141,6 +141,12 @@ Expected<ModelSpec> SpecOf(const inference::ModelMetadataResponse& metadata,
     input.optional = found != declared.end() && found->optional();
   }
   spec.outputs = *std::move(outputs);
+  for (std::vector<TensorSpec>* side : {&spec.inputs, &spec.outputs}) {
+    for (TensorSpec& tensor : *side) {
+      tensor.any_shape =
+          config.config().parameters().contains(std::string(kAnyShapeKey) + tensor.name);
+    }
+  }
   spec.exits = {{"elsewhere", {}, 0}};
   return spec;
 }

@@ -401,10 +401,13 @@ TEST(PeerMessage, AnOptionalInputIsKnownAndMayBeLeftOut) {
     declared.set_name(name);
     declared.set_optional(declared.name() == "z");
   }
+  (*config.mutable_config()->mutable_parameters())["any_shape.z"].set_string_value("true");
   InferCall call;
   call.model = std::make_shared<const ModelSpec>(SpecOf(metadata, config).value());
   EXPECT_FALSE(call.model->inputs[0].optional);
   EXPECT_TRUE(call.model->inputs[1].optional);
+  EXPECT_FALSE(call.model->inputs[0].any_shape);
+  EXPECT_TRUE(call.model->inputs[1].any_shape);
   const std::vector<float> values{1, 2};
   call.inputs = {{"x", DataType::kFp32, {2}, std::as_bytes(std::span(values))},
                  {.name = "z", .absent = true}};

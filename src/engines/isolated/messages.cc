@@ -52,6 +52,7 @@ void PutTensors(ByteWriter& to, const std::vector<TensorSpec>& tensors) {
     to.Put(static_cast<std::uint8_t>(tensor.reshape ? 1 : 0));
     if (tensor.reshape) PutShape(to, *tensor.reshape);
     to.Put(tensor.optional);
+    to.Put(tensor.any_shape);
     to.Put(static_cast<std::uint32_t>(tensor.dim_names.size()));
     for (const std::string& name : tensor.dim_names) to.Put(std::string_view(name));
   }
@@ -65,7 +66,7 @@ Shape TakeDims(ByteReader& from) {
 }
 
 std::vector<TensorSpec> TakeTensors(ByteReader& from) {
-  std::vector<TensorSpec> tensors(from.TakeCount(15));
+  std::vector<TensorSpec> tensors(from.TakeCount(16));
   for (TensorSpec& tensor : tensors) {
     tensor.name = from.TakeText();
     const auto type = from.Take<std::uint8_t>();
@@ -75,6 +76,7 @@ std::vector<TensorSpec> TakeTensors(ByteReader& from) {
     if (from.TakeBool()) tensor.reshape = TakeDims(from);
     if (tensor.reshape && !SameElements(tensor.dims, *tensor.reshape)) from.Spoil();
     tensor.optional = from.TakeBool();
+    tensor.any_shape = from.TakeBool();
     tensor.dim_names.resize(from.TakeCount(4));
     for (std::string& name : tensor.dim_names) name = from.TakeText();
   }

@@ -174,6 +174,7 @@ TEST(Messages, AModelArrivesAsItWasSent) {
   spec.inputs = Outputs();
   spec.inputs[0].reshape = {-1, 1, 2};
   spec.inputs[1].optional = true;
+  spec.inputs[1].any_shape = true;
   spec.load = 9;
   spec.exits = {{"1", "/a/b.onnx", 0.5}};
   spec.parameters = {{"key", "value"}};
@@ -191,6 +192,8 @@ TEST(Messages, AModelArrivesAsItWasSent) {
   EXPECT_FALSE(got.spec.inputs[1].reshape);
   EXPECT_FALSE(got.spec.inputs[0].optional);
   EXPECT_TRUE(got.spec.inputs[1].optional);
+  EXPECT_FALSE(got.spec.inputs[0].any_shape);
+  EXPECT_TRUE(got.spec.inputs[1].any_shape);
   EXPECT_EQ(got.spec.exits[0].graph, "/a/b.onnx");
   EXPECT_EQ(got.spec.parameters, spec.parameters);
   EXPECT_EQ(got.placement.threads, 2);

@@ -13,6 +13,7 @@
 
 #include "engines/onnxruntime/graph.h"
 #include "engines/onnxruntime/library.h"
+#include "engines/onnxruntime/run_failure.h"
 
 namespace tactus {
 namespace {
@@ -84,7 +85,7 @@ class OnnxCudaProgram final : public DeviceProgram {
     try {
       return Run(graph, inputs);
     } catch (const Ort::Exception& e) {
-      return Internal(fmt::format("{}: {}", graph.path.string(), e.what()));
+      return Internal(fmt::format("{}: {}", graph.path.string(), RunFailure(e.what())));
     }
   }
 

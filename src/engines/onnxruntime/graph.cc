@@ -93,6 +93,9 @@ Expected<TensorSpec> Describe(const std::string& name, const Ort::TypeInfo& type
     return std::unexpected(
         Error{element.error().code, fmt::format("'{}' {}", name, element.error().message)});
   }
+  if (!info.HasShape()) {
+    return TensorSpec{.name = name, .type = *element, .dims = {-1}, .any_shape = true};
+  }
   TensorSpec spec{name, *element, info.GetShape()};
   for (const char* dim : info.GetSymbolicDimensions()) spec.dim_names.emplace_back(dim);
   return spec;
@@ -193,6 +196,11 @@ bool Narrow(Shape& dims, const Shape& actual) {
 // Narrows `stated` by what the graph knows. False if the two contradict each other.
 bool Agree(TensorSpec& stated, const TensorSpec& actual) {
   if (stated.type != actual.type) return false;
+  if (actual.any_shape) return true;
+  if (stated.any_shape) {  // of an earlier exit
+    stated.dims = actual.dims;
+    stated.any_shape = false;
+  }
   // config.pbtxt cannot write a scalar's dims, which are none: it says [1], as Triton has it.
   const bool scalar = actual.dims.empty() && stated.dims == Shape{1};
   if (scalar && !stated.reshape) stated.reshape.emplace();
@@ -207,11 +215,29 @@ bool Agree(TensorSpec& stated, const TensorSpec& actual) {
   return true;
 }
 
+// How dims are written, where `stated` differs in nothing but the batch from what the graph has;
+// else nothing. With a batch, `stated` has it in front of what config.pbtxt says.
+std::string OfTheBatch(const Shape& stated, const Shape& actual, int max_batch) {
+  const std::size_t in_front = max_batch > 0 ? 2 : 0;
+  if (actual.size() < 2 || stated.size() < in_front) return "";  // dims cannot be none
+  Shape row(stated.begin() + static_cast<std::ptrdiff_t>(in_front), stated.end());
+  const Shape in_graph(actual.begin() + 1, actual.end());
+  if (!Narrow(row, in_graph)) return "";
+  if (max_batch == 0) {
+    return fmt::format(" (max_batch_size is 0: state the first dimension in dims too, {})",
+                       ToString(actual));
+  }
+  return fmt::format(" (max_batch_size is {}: leave the batch dimension out of dims, {})",
+                     max_batch, ToString(in_graph));
+}
+
 // What `actual` is, and what is stated instead; where a reshape would do, how to say so.
-std::string Difference(const TensorSpec& stated, const TensorSpec& actual, bool batches) {
-  std::string text =
-      fmt::format("is {} {} in the graph, not {} {}", Name(actual.type), ToString(actual.dims),
-                  Name(stated.type), ToString(stated.reshape.value_or(stated.dims)));
+std::string Difference(const TensorSpec& stated, const TensorSpec& actual, int max_batch) {
+  const bool batches = max_batch > 0;
+  const Shape& inside = stated.reshape ? *stated.reshape : stated.dims;
+  std::string text = fmt::format("is {} {} in the graph, not {} {}", Name(actual.type),
+                                 ToString(actual.dims), Name(stated.type), ToString(inside));
+  text += OfTheBatch(inside, actual.dims, max_batch);
   if (stated.reshape) return text + " (reshape)";
   if (stated.type != actual.type || !SameElements(stated.dims, actual.dims)) return text;
   return text + fmt::format(" (if that is the clients' shape, state `reshape {{ shape: {} }}`)",
@@ -220,6 +246,7 @@ std::string Difference(const TensorSpec& stated, const TensorSpec& actual, bool 
 
 // The batch dimension must be open; a graph for exactly one row passes where one is the most.
 bool HasBatchDimension(const TensorSpec& tensor, int max_batch) {
+  if (tensor.any_shape) return true;
   if (tensor.dims.empty()) return false;
   return tensor.dims[0] < 0 || (tensor.dims[0] == 1 && max_batch == 1);
 }
@@ -292,9 +319,9 @@ Status MatchSide(const ModelSpec& spec, const Graph& graph, std::vector<TensorSp
                                   side, tensor.name, ToString(real->dims), spec.max_batch));
     }
     if (!Agree(tensor, *real)) {
-      return Mismatch(spec, graph,
-                      fmt::format("{} '{}' {}", side, tensor.name,
-                                  Difference(tensor, *real, spec.max_batch > 0)));
+      return Mismatch(
+          spec, graph,
+          fmt::format("{} '{}' {}", side, tensor.name, Difference(tensor, *real, spec.max_batch)));
     }
     if (spec.max_batch == 0) continue;
     tensor.dims[0] = -1;

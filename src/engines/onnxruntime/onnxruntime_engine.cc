@@ -18,6 +18,7 @@
 #include "engines/onnxruntime/batch_tensors.h"
 #include "engines/onnxruntime/graph.h"
 #include "engines/onnxruntime/library.h"
+#include "engines/onnxruntime/run_failure.h"
 #include "engines/onnxruntime/trace.h"
 #include "engines/running_batches.h"
 
@@ -150,7 +151,7 @@ class OnnxModel {
         outputs = graph->session.Run(options, scratch.inputs.names(), values.data(), values.size(),
                                      output_names_.data(), output_names_.size());
       } catch (const Ort::Exception& e) {
-        failure = e.what();
+        failure = RunFailure(e.what());
       }
     }
     const auto inferred = Clock::now();

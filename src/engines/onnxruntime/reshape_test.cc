@@ -17,6 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::Row;
 using testing::RunBatch;
 using testing::Values;
@@ -118,6 +119,30 @@ TEST_F(OnnxReshape, AScalarThatIsStatedAsOneElementIsAReshape) {
   spec.inputs[0].reshape = {1, 1};
   EXPECT_THAT(LoadError(spec).message,
               HasSubstr("input 'x' is FP32 [] in the graph, not FP32 [1,1]"));
+}
+
+// Whoever reads the graph's shape and writes it down has the batch twice, or not at all.
+TEST_F(OnnxReshape, DimsThatDifferInTheBatchAloneSaySo) {
+  const std::filesystem::path root = kSourceDir;
+  ModelSpec spec{.name = "strings", .max_batch = 4};
+  spec.exits = {{"1", root / "tests/data/strings.onnx"}};
+  spec.inputs = {{"text", DataType::kBytes, {-1, -1, 2}}};
+  EXPECT_THAT(LoadError(spec).message,
+              HasSubstr("input 'text' is BYTES [-1,2] in the graph, not BYTES [-1,-1,2] "
+                        "(max_batch_size is 4: leave the batch dimension out of dims, [2])"));
+  spec.inputs[0].dims = {-1, 4, -1};
+  EXPECT_THAT(LoadError(spec).message, HasSubstr("leave the batch dimension out of dims, [2]"));
+  spec.inputs[0].dims = {-1, -1, 3};
+  EXPECT_THAT(LoadError(spec).message, Not(HasSubstr("leave")));
+  spec.inputs[0].dims = {-1, 2};
+  spec.outputs = {{"same", DataType::kBytes, {-1, -1, 2}}};
+  EXPECT_THAT(LoadError(spec).message,
+              AllOf(HasSubstr("output 'same'"), HasSubstr("leave the batch dimension out")));
+  spec.outputs.clear();
+  spec.max_batch = 0;
+  spec.inputs[0].dims = {2};
+  EXPECT_THAT(LoadError(spec).message,
+              HasSubstr("(max_batch_size is 0: state the first dimension in dims too, [-1,2])"));
 }
 
 TEST_F(OnnxReshape, AReshapeThatTheGraphHasNotIsAnError) {

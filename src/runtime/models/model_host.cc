@@ -41,6 +41,7 @@ bool FixedShapes(const ModelSpec& spec) {
   const std::size_t first = spec.max_batch > 0 ? 1 : 0;
   for (const TensorSpec& input : spec.inputs) {
     if (input.optional) return false;  // a row that leaves it out is of another shape
+    if (input.any_shape) return false;
     for (std::size_t i = first; i < input.dims.size(); ++i) {
       if (input.dims[i] < 0) return false;
     }

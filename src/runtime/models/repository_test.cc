@@ -386,6 +386,28 @@ TEST_F(Repository, GraphsOutsideAVersionFolderArePointedOut) {
   EXPECT_THAT(said[2], HasSubstr("zero: is not served"));
 }
 
+TEST_F(Repository, ModelsBesideFoldersAndOfOtherFrameworksArePointedOut) {
+  Add("a", 1);
+  for (const char* const file : {"b.onnx", "c.pt", "model.onnx", "d/model.pt", "notes.txt",
+                                 "e/weights/checkpoint.pt", "a/model.pt"}) {
+    fs::create_directories((root_ / file).parent_path());
+    std::ofstream(root_ / file) << "?";
+  }
+  const auto said = ModelFolders({root_.path()}).Overlooked();
+  ASSERT_EQ(said.size(), 4u);
+  EXPECT_THAT(said[0], HasSubstr("b.onnx: is not served, as it lies in no folder of its own: put "
+                                 "it at " +
+                                 (root_ / "b/1/model.onnx").string()));
+  EXPECT_THAT(said[1], HasSubstr("c.pt: is not served, as it is no ONNX graph: export the model to "
+                                 "ONNX and put the graph at " +
+                                 (root_ / "c/1/model.onnx").string()));
+  EXPECT_THAT(said[2], HasSubstr("/d: is not served"));
+  EXPECT_THAT(said[2], HasSubstr("model.pt is no ONNX graph: export the model to ONNX and put the "
+                                 "graph at " +
+                                 (root_ / "d/1/model.onnx").string()));
+  EXPECT_THAT(said[3], HasSubstr((root_ / "NAME/1/model.onnx").string()));
+}
+
 TEST_F(Repository, AModelThatRejectsItsSampleServesUnprofiled) {
   Add("a", 1);
   Harness h;

@@ -205,12 +205,18 @@ bool IsOurs(const ModelConfig& config, std::string_view key) {
   if (std::find(kOurKeys.begin(), kOurKeys.end(), key) != kOurKeys.end()) return true;
   if (PlatformOf(config) == kOperatorPlatform && (key == "op" || key.find('.') != key.npos))
     return true;
+  // A model that declares no inputs takes them from its file.
+  const auto has = [](const auto& tensors, std::string_view name) {
+    return tensors.empty() ||
+           std::ranges::any_of(tensors, [&](const auto& each) { return each.name() == name; });
+  };
+  if (key.starts_with(kAnyShapeKey)) {
+    key.remove_prefix(kAnyShapeKey.size());
+    return MayHaveAnyShape(config) && (has(config.input(), key) || has(config.output(), key));
+  }
   if (!key.starts_with(kShapeKey)) return false;
   key.remove_prefix(kShapeKey.size());
-  // A model that declares no inputs takes them from its file.
-  return config.input().empty() ||
-         std::any_of(config.input().begin(), config.input().end(),
-                     [&](const auto& input) { return input.name() == key; });
+  return has(config.input(), key);
 }
 
 // Lanes are the server's. What asks for no more than one instance on a processor gets it.
@@ -234,7 +240,8 @@ std::vector<std::string> Doubts(const DeclaredConfig& config) {
   }
   const std::string ours = IsEnsemble(message)
                                ? "for ensembles: " + EnsembleKeys()
-                               : fmt::format("{}, {}INPUT", fmt::join(kOurKeys, ", "), kShapeKey);
+                               : fmt::format("{}, {}INPUT, {}TENSOR", fmt::join(kOurKeys, ", "),
+                                             kShapeKey, kAnyShapeKey);
   for (const std::string& key : keys) {
     doubt(config.WrongParameter(
         key, fmt::format("no key of Tactus ({}), so it changes nothing here", ours)));
@@ -297,6 +304,8 @@ std::string PlatformOf(const ModelConfig& config) {
 }
 
 bool IsEnsemble(const ModelConfig& config) { return config.platform() == kEnsemblePlatform; }
+
+bool MayHaveAnyShape(const ModelConfig& config) { return PlatformOf(config) == "onnxruntime_onnx"; }
 
 bool ReadsGraphs(const ModelConfig& config) {
   const std::string platform = PlatformOf(config);

@@ -41,6 +41,8 @@ bool IsEnsemble(const inference::ModelConfig& config);
 // Whether a model is a file of its version folder. Emulated and identity models are not, and chains
 // of host operators only where default_model_filename names one (an alphabet, say).
 bool ReadsGraphs(const inference::ModelConfig& config);
+// Whether its tensors may be declared to have any shape (kAnyShapeKey): graphs say it of some.
+bool MayHaveAnyShape(const inference::ModelConfig& config);
 // The graph of a model without early exits.
 std::string GraphFileOf(const inference::ModelConfig& config);
 

@@ -158,6 +158,13 @@ Expected<inference::ModelConfig> ConfigOf(const ModelSpec& model) {
     for (const ExitSpec& exit : model.exits) names += (names.empty() ? "" : ", ") + exit.name;
     (*config.mutable_parameters())["exit_names"].set_string_value(names);
   }
+  for (const std::vector<TensorSpec>* side : {&model.inputs, &model.outputs}) {
+    for (const TensorSpec& tensor : *side) {
+      if (!tensor.any_shape) continue;
+      const std::string key = std::string(kAnyShapeKey) + tensor.name;
+      (*config.mutable_parameters())[key].set_string_value("true");
+    }
+  }
   Complete(model.inputs, model.max_batch > 0, config.mutable_input());
   Complete(model.outputs, model.max_batch > 0, config.mutable_output());
   return config;

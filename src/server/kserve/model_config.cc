@@ -58,12 +58,8 @@ std::string FoundInstead(const fs::path& graph) {
   std::vector<std::string> others;
   for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
     const std::string kind = it->path().extension().string();
-    const bool torch = kind == ".pt" || kind == ".pth" || kind == ".safetensors";
     if (kind == ".onnx") graphs.push_back(it->path().filename().string());
-    const bool tensorflow = kind == ".savedmodel" || kind == ".pb" || kind == ".tflite";
-    if (torch || tensorflow || kind == ".h5" || kind == ".keras") {
-      others.push_back(it->path().filename().string());
-    }
+    if (IsForeignModel(it->path())) others.push_back(it->path().filename().string());
   }
   if (graphs.size() == 1) {
     return fmt::format(
@@ -134,12 +130,12 @@ Expected<ModelSpec> ReadModelSpec(const fs::path& model_folder, std::int64_t ver
   ReadLabels(*declared, model_folder, *spec, reading.doubts);
   if (reading.doubts != nullptr) {
     for (std::string& doubt : Doubts(*declared)) reading.doubts->push_back(std::move(doubt));
-    if (undeclared) {
-      reading.doubts->push_back(fmt::format(
-          "{}: no config.pbtxt: inputs, outputs and batch are taken from the graph, the rest is "
-          "default; its config endpoint shows them, `tactus init` writes the file to edit",
-          model_folder.string()));
-    }
+  }
+  if (reading.notes != nullptr && undeclared) {
+    reading.notes->push_back(fmt::format(
+        "{}: no config.pbtxt: inputs, outputs and batch are taken from the graph, the rest is "
+        "default; its config endpoint shows them, `tactus init` writes the file to edit",
+        model_folder.string()));
   }
   return spec;
 }

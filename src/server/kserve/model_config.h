@@ -11,6 +11,7 @@
 //   accuracy    one fraction in [0, 1] for each exit, by comma
 //   profile     of an emulated model: the file of the folder that holds its latencies
 //   profile_shape.INPUT   sizes for the open dimensions of an input while it is profiled, by comma
+//   any_shape.TENSOR      "true": whatever shape the tensor has, it is none that dims state
 #pragma once
 
 #include <cstdint>
@@ -41,6 +42,8 @@ struct ModelReading {
   // Unless null, gets a line with its place for each thing that the configuration says and Tactus
   // does not heed, such as a misspelt key of ours in `parameters`.
   std::vector<std::string>* doubts = nullptr;
+  // Unless null, gets a line where there is no config.pbtxt.
+  std::vector<std::string>* notes = nullptr;
 };
 
 // One version of a model, named after its folder. A folder without config.pbtxt holds an ONNX model

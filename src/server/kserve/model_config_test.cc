@@ -335,6 +335,40 @@ TEST_F(ModelConfigTest, OptionalInputsAreThoseThatARequestMayLeaveOut) {
   EXPECT_EQ(Mistake(all), "no mistake");
 }
 
+TEST_F(ModelConfigTest, AParameterSaysThatATensorHasAnyShape) {
+  const std::string tensors =
+      "input { name: 'x' data_type: TYPE_FP32 dims: -1 }\n"
+      "input { name: 'z' data_type: TYPE_FP32 dims: -1 }\n";
+  const auto any = [](const std::string& tensor, const std::string& value) {
+    return "parameters { key: 'any_shape." + tensor + "' value { string_value: '" + value +
+           "' } }\n";
+  };
+  Config(tensors + any("x", "true"));
+  Graph("1", "model.onnx");
+  std::vector<std::string> doubts;
+  auto spec = ReadModelSpec(folder_, 1, "", {{}, &doubts});
+  ASSERT_TRUE(spec.has_value()) << spec.error().message;
+  EXPECT_THAT(doubts, testing::IsEmpty());
+  EXPECT_TRUE(spec->inputs[0].any_shape);
+  EXPECT_FALSE(spec->inputs[1].any_shape);
+  // An engine may find it out, and clients are to know it.
+  spec->inputs[1].any_shape = true;
+  const auto config = nlohmann::json::parse(ModelConfigJson(*spec).value());
+  EXPECT_EQ(config["parameters"]["any_shape.x"]["string_value"], "true");
+  EXPECT_EQ(config["parameters"]["any_shape.z"]["string_value"], "true");
+  EXPECT_EQ(config["input"][1]["dims"], nlohmann::json({-1}));
+  EXPECT_THAT(Mistake(tensors + any("x", "yes")),
+              testing::StartsWith("3:19: parameters[\"any_shape.x\"]: must be true"));
+  for (const char* const before :
+       {"max_batch_size: 4\n", "input { name: 'w' data_type: TYPE_FP32 dims: 2 }\n"}) {
+    EXPECT_THAT(Mistake(before + tensors + any(before[0] == 'm' ? "x" : "w", "true")),
+                HasSubstr("state `dims: [ -1 ]`"));
+  }
+  Config(tensors + any("nobody", "true") + "output { name: 'y' data_type: TYPE_FP32 dims: 2 }");
+  ASSERT_TRUE(ReadModelSpec(folder_, 1, "", {{}, &doubts}));
+  EXPECT_THAT(doubts, testing::ElementsAre(HasSubstr("any_shape.nobody\"]: no key of Tactus")));
+}
+
 TEST_F(ModelConfigTest, TextThatIsNotUtf8IsAMistake) {
   EXPECT_EQ(Mistake("backend:\n \"\xFF\""), "2:3: the text is not UTF-8");
   EXPECT_THAT(Mistake(R"(backend: "\xff")"), HasSubstr("do not spell UTF-8"));

@@ -75,6 +75,24 @@ Expected<Shape> ReadReshape(const DeclaredConfig& config, const inference::Model
       sizes(*reshape), sizes(dims), open(dims) > 0 ? " before, between and behind the -1" : ""));
 }
 
+// Whether a parameter says that the tensor has any shape; then its dims state nothing.
+Expected<bool> ReadAnyShape(const DeclaredConfig& config, const TensorSpec& spec) {
+  const inference::ModelConfig& message = config.message();
+  const std::string key = std::string(kAnyShapeKey) + spec.name;
+  const auto found = message.parameters().find(key);
+  if (found == message.parameters().end() || !MayHaveAnyShape(message)) return false;
+  if (found->second.string_value() != "true") {
+    return config.WrongParameter(key, "must be true; leave it out where the dims hold");
+  }
+  if (message.max_batch_size() > 0 || spec.dims != Shape{-1} || spec.reshape) {
+    return config.WrongParameter(
+        key, fmt::format("where any shape will do, state `dims: [ -1 ]` for '{}', no reshape, and "
+                         "max_batch_size 0",
+                         spec.name));
+  }
+  return true;
+}
+
 // ModelInput or ModelOutput, which differ in what Tactus does not use.
 template <class Tensor>
 Expected<TensorSpec> ReadTensor(const DeclaredConfig& config, const Tensor& tensor,
@@ -89,10 +107,14 @@ Expected<TensorSpec> ReadTensor(const DeclaredConfig& config, const Tensor& tens
   auto dims = ReadDims(tensor.dims(), config.message().max_batch_size() > 0, "dims");
   if (!dims) return wrong(dims.error().message);
   TensorSpec spec{.name = tensor.name(), .type = *type, .dims = *std::move(dims)};
-  if (!tensor.has_reshape()) return spec;
-  auto reshape = ReadReshape(config, tensor.reshape(), spec.dims);
-  if (!reshape) return wrong(reshape.error().message);
-  if (*reshape != spec.dims) spec.reshape = *std::move(reshape);
+  if (tensor.has_reshape()) {
+    auto reshape = ReadReshape(config, tensor.reshape(), spec.dims);
+    if (!reshape) return wrong(reshape.error().message);
+    if (*reshape != spec.dims) spec.reshape = *std::move(reshape);
+  }
+  const Expected<bool> any = ReadAnyShape(config, spec);
+  if (!any) return std::unexpected(any.error());
+  spec.any_shape = *any;
   return spec;
 }
 

@@ -165,7 +165,8 @@ class InputCheck {
     if (!ElementCount(input.shape)) {
       return TooManyElements(input);
     }
-    if (!FitsDims(input.shape, spec.dims) && !SameScalar(input.shape, spec)) {
+    const bool lacks_rows = model_.max_batch > 0 && spec.any_shape && input.shape.empty();
+    if (lacks_rows || (!spec.Takes(input.shape) && !SameScalar(input.shape, spec))) {
       return InvalidArgument(
           fmt::format("unexpected shape for input '{}' for model '{}'. Expected {}, got {}",
                       input.name, model_.name, ToString(spec.dims), ToString(input.shape)));

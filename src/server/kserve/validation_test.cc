@@ -190,6 +190,27 @@ TEST(MakeCall, OnlyOptionalInputsMayBeLeftOut) {
             "required input(s).");
 }
 
+// Of a graph that states no shape.
+TEST(MakeCall, AnInputOfAnyShapeKeepsIt) {
+  ModelSpec spec{.name = "m", .max_batch = 0};
+  spec.inputs = {{.name = "x", .type = DataType::kFp32, .dims = {-1}, .any_shape = true}};
+  const auto make = [&](const Shape& shape) {
+    CallMessage message;
+    const auto bytes = static_cast<std::size_t>(*ElementCount(shape)) * 4;
+    message.inputs = {{"x", "FP32", shape, std::span(kZeros).first(bytes)}};
+    return MakeCall(std::make_shared<const ModelSpec>(spec), message, {});
+  };
+  for (const Shape& shape : {Shape{}, Shape{1}, Shape{5}, Shape{2, 1, 3}}) {
+    const auto call = make(shape);
+    ASSERT_TRUE(call) << ToString(shape) << ": " << call.error().message;
+    EXPECT_EQ(call->inputs[0].shape, shape);
+  }
+  spec.max_batch = 4;
+  EXPECT_TRUE(make({2, 3}));
+  EXPECT_FALSE(make({5, 3}));
+  EXPECT_FALSE(make({}));
+}
+
 TEST(ReadParameters, WhatClientsSendIsUnderstood) {
   const std::vector<Parameter> parameters{{"priority", std::int64_t{0}},
                                           {"timeout", std::uint64_t{0}},
