@@ -99,9 +99,14 @@ Expected<TensorSpec> Describe(const std::string& name, const Ort::TypeInfo& type
 }
 
 Status DescribeTensors(Graph& graph) {
+  const auto describe = [&graph](const std::string& name, const Ort::TypeInfo& type) {
+    auto spec = Describe(name, type);
+    if (spec && !type.GetTensorTypeAndShapeInfo().HasShape()) graph.shapeless.insert(name);
+    return spec;
+  };
   const std::vector<std::string> inputs = graph.session.GetInputNames();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    auto spec = Describe(inputs[i], graph.session.GetInputTypeInfo(i));
+    auto spec = describe(inputs[i], graph.session.GetInputTypeInfo(i));
     if (!spec) return std::unexpected(spec.error());
     graph.inputs.push_back(*std::move(spec));
   }
@@ -112,7 +117,7 @@ Status DescribeTensors(Graph& graph) {
   }
   const std::vector<std::string> outputs = graph.session.GetOutputNames();
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    auto spec = Describe(outputs[i], graph.session.GetOutputTypeInfo(i));
+    auto spec = describe(outputs[i], graph.session.GetOutputTypeInfo(i));
     if (!spec) return std::unexpected(spec.error());
     graph.outputs.push_back(*std::move(spec));
   }
@@ -285,6 +290,11 @@ Status MatchSide(const ModelSpec& spec, const Graph& graph, std::vector<TensorSp
           spec, graph,
           fmt::format("the graph has no {} '{}', it has {}", side, tensor.name, NamesOf(actual)));
     }
+    // Unless nothing is stated either, what the graph has of it is no objection.
+    if (graph.shapeless.contains(tensor.name) && !tensor.dims.empty() &&
+        tensor.type == real->type) {
+      continue;
+    }
     if (spec.max_batch > 0 && !HasBatchDimension(*real, spec.max_batch)) {
       return Mismatch(spec, graph,
                       fmt::format("{} '{}' has shape {} with no open batch dimension in front, but "
@@ -383,6 +393,10 @@ std::uint64_t ContentsOf(std::span<const std::shared_ptr<Graph>> exits) {
 }
 
 Status MatchTensors(ModelSpec& spec, const Graph& graph) {
+  const auto fixed = [](const TensorSpec& tensor) {
+    return tensor.dims.empty() || tensor.dims[0] >= 0;
+  };
+  if (spec.max_batch < 0 && std::ranges::any_of(spec.inputs, fixed)) spec.max_batch = 0;
   if (spec.max_batch < 0) spec.max_batch = AssumedBatch(graph);
   if (spec.inputs.empty()) spec.inputs = graph.inputs;
   if (Status ok = CheckOptional(spec, graph); !ok) return ok;

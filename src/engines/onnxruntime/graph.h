@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@ struct Graph {
   // Inputs that have a default in the graph, an initializer of the same name, and need not be given
   // (ONNX Runtime's overridable initializers); those of types that we have.
   std::vector<TensorSpec> defaulted;
+  std::set<std::string> shapeless;  // tensors whose rank the graph does not know either; dims empty
   std::uint64_t file_bytes = 0;
   std::uint64_t contents = 0;  // the hash of the files that it was loaded from
   Ort::Session session{nullptr};
@@ -48,7 +50,8 @@ std::uint64_t ContentsOf(std::span<const std::shared_ptr<Graph>> exits);
 // Completes the tensors of `spec` from the graph where there are none, and checks them where there
 // are: the inputs that the graph needs, any that have a default in it, outputs that the graph has,
 // equal types and dimensions, or those of their `reshape`, that agree. A scalar of the graph may be
-// stated as [1]: that is a reshape. An optional input needs a default.
+// stated as [1]: that is a reshape. Of a tensor whose shape the graph does not know, what is stated
+// counts. An optional input needs a default.
 Status MatchTensors(ModelSpec& spec, const Graph& graph);
 
 }  // namespace tactus
