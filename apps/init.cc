@@ -150,7 +150,8 @@ std::string BatchText(const TriedModel& tried, int pays) {
   std::string text;
   if (tried.undecided) {
     return fmt::format(
-        "# Whether rows may run together could not be tried: see the warning of `tactus init`. With\n"
+        "# Whether rows may run together could not be tried: see the warning of `tactus init`. "
+        "With\n"
         "# \"assumed\", each load tries it again{}. To decide it instead, put\n"
         "# max_batch_size in place of this parameter: 0 for none; or a number above 0, and leave\n"
         "# the first -1 out of all dims.\n{}",

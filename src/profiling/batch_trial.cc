@@ -292,8 +292,7 @@ double Trial::Apart(const BatchOutput& before, const BatchOutput& now, std::size
     const auto row = before.tensors[output].Row(place, rows);
     const auto other = now.tensors[output].Row(place, rows);
     if (std::ranges::equal(row, other)) continue;
-    const RowDifference difference =
-        Compare(type, row, other, NumbersOf(type, {row}).size, slack);
+    const RowDifference difference = Compare(type, row, other, NumbersOf(type, {row}).size, slack);
     if (!difference.none()) largest = std::max(largest, difference.largest);
   }
   return largest;
@@ -394,6 +393,26 @@ std::optional<Trial::Outputs> Trial::RunTogether(std::span<const std::size_t> or
   return outputs;
 }
 
+bool Trial::TryOrders(bool first) {
+  const std::size_t n = rows_.size();
+  std::vector<std::size_t> all(n);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  bool whole = TryOrder(std::array<std::size_t, 2>{0, 1});
+  enough_ = true;
+  if (whole && !Late()) whole = TryNeighbours(n > 2 ? 2 : 0);
+  if (whole && !Late()) whole = TryOrder(std::array<std::size_t, 2>{1, 0});
+  if (n == 2) return whole;
+  if (whole && !Late()) whole = TryOrder(all);
+  std::ranges::reverse(all);
+  const auto before = Clock::now();
+  if (whole && !Late()) whole = TryOrder(all);
+  if (!first) return whole;
+  // Requests may be equal.
+  if (whole && !Late()) whole = TryOrder(std::array<std::size_t, 2>{0, 0});
+  if (whole && !Late()) whole = TryWhole(Clock::now() - before);
+  return whole;
+}
+
 BatchTrial Trial::TryBatch() {
   if (!FindSizes()) {
     return {misshapen_ ? BatchTrial::End::kMisshapen : BatchTrial::End::kUntried, failure_};
@@ -414,23 +433,7 @@ BatchTrial Trial::TryBatch() {
       if (misshapen_ || round == 0) break;
       continue;
     }
-    const std::size_t n = rows_.size();
-    std::vector<std::size_t> all(n);
-    for (std::size_t i = 0; i < n; ++i) all[i] = i;
-    const std::array<std::size_t, 2> pair{0, 1};
-    const std::array<std::size_t, 2> turned{1, 0};
-    bool whole = TryOrder(pair);
-    enough_ = true;
-    if (whole && !Late()) whole = TryNeighbours(n > 2 ? 2 : 0);
-    if (whole && !Late()) whole = TryOrder(turned);
-    if (whole && !Late() && n > 2) whole = TryOrder(all);
-    std::ranges::reverse(all);
-    const auto before = Clock::now();
-    if (whole && !Late() && n > 2) whole = TryOrder(all);
-    // Requests may be equal.
-    if (whole && !Late() && n > 2 && round == 0) whole = TryOrder(std::array<std::size_t, 2>{});
-    if (whole && !Late() && n > 2 && round == 0) whole = TryWhole(Clock::now() - before);
-    if (!whole) break;
+    if (!TryOrders(round == 0)) break;
     ended_ = {BatchTrial::End::kHolds, ""};
     if (kRounds[round].slack > 1) continue;  // where nobody wonders at near ties that swap
     ++rounds;

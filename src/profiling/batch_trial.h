@@ -78,6 +78,8 @@ class Trial {
   bool DrawLoudRows();
   // What the rows that ran alone are worth, by exit and output.
   void Weigh();
+  // The rows that ran alone, in all orders; of the first rows also as many as will serve together.
+  bool TryOrders(bool first);
   // Runs the rows in this order; false: the trial has ended. What it gave, by exit, in `together_`.
   bool TryOrder(std::span<const std::size_t> order);
   // Row 0 in front of two different neighbours; the first has just run. False: the trial has ended.

@@ -60,8 +60,8 @@ bool Trial::SpreadAlikeAmongOthers(const std::vector<std::vector<std::size_t>>& 
     const auto place = std::ranges::find(orders[order], row) - orders[order].begin();
     Series series;
     for (const Outputs& run : runs[order]) {
-      const auto of_row = run[exit]->tensors[output].Row(static_cast<std::size_t>(place),
-                                                         orders[order].size());
+      const auto of_row =
+          run[exit]->tensors[output].Row(static_cast<std::size_t>(place), orders[order].size());
       series.push_back(SomeNumbers(spec.type, of_row, kChanceNumbers));
     }
     return series;

@@ -174,8 +174,8 @@ TEST(BatchTrial, NoiseCostsNoBatchAndIsSaid) {
 
 TEST(BatchTrial, NoiseHidesNoDependence) {
   // On the mean of the numbers, or on their spread.
-  for (const Noisy& noisy : {Noisy(Even, 1), Noisy(Even, 0.1f),
-                             Noisy([](float mean) { return 1 + std::abs(mean); })}) {
+  for (const Noisy& noisy :
+       {Noisy(Even, 1), Noisy(Even, 0.1f), Noisy([](float mean) { return 1 + std::abs(mean); })}) {
     GraphEngine engine(noisy);
     const auto tried = TryGraph(engine, GraphSpec(-1));
     ASSERT_TRUE(tried);

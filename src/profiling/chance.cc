@@ -10,9 +10,9 @@ namespace tactus {
 namespace {
 
 constexpr int kDeals = 99;
-constexpr double kBeyondChance = 1.5;     // times the largest difference that a deal has shown
-constexpr double kLeastFound = 4;         // standard errors
-constexpr double kArithmetic = 1e-12;     // what the sums here round, of the largest number
+constexpr double kBeyondChance = 1.5;    // times the largest difference that a deal has shown
+constexpr double kLeastFound = 4;        // standard errors
+constexpr double kArithmetic = 1e-12;    // what the sums here round, of the largest number
 constexpr double kLargestNumber = 1e60;  // its square is finite
 
 // What is compared, by run, less the mean of all runs: a number, or how far it lies from its mean.

@@ -30,8 +30,8 @@ struct RowNumbers {
 };
 RowNumbers NumbersOf(DataType type, const std::vector<std::span<const std::byte>>& rows);
 
-// At most `most` numbers of a row, evenly chosen; 0 for what is not finite. How long the row is comes
-// before them. Of strings, it and their hash.
+// At most `most` numbers of a row, evenly chosen; 0 for what is not finite. How long the row is
+// comes before them. Of strings, it and their hash.
 std::vector<double> SomeNumbers(DataType type, std::span<const std::byte> row, std::size_t most);
 
 // How far apart batches of other sizes explain that `number` is, as for Compare.

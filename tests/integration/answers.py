@@ -252,9 +252,9 @@ class Matrix:
         said = {}
         for model in index:
             name = model["name"]
-            warning = re.search(rf"model '{name}': max_batch_size is [0-9]+, and ((answers depend "
-                                r"on what else is in the batch(: up to [0-9]|: '|, also in)|not all "
-                                r"batches run: )[^\n]*)", log)
+            warning = re.search(rf"model '{name}': max_batch_size is [0-9]+, and ((answers "
+                                r"depend on what else is in the batch(: up to [0-9]|: '|, also in)|"
+                                r"not all batches run: )[^\n]*)", log)
             refused = model["state"] == "UNAVAILABLE" and "max_batch_size" in model["reason"]
             said[name] = (f"refused: {model['reason']}" if refused else
                           f"warned: {warning[1]}" if warning else "")

@@ -285,15 +285,14 @@ Status ModelRepository::StopBatching(const ServedModel& old, const std::string& 
   spec.parameters["batching_stopped"] = why;
   Status replaced = Replace(old, std::move(spec));
   if (!old.batching_stopped.exchange(true)) {
-    Say(replaced
-            ? fmt::format("model '{}' runs in batches no more, each request runs alone: it was "
-                          "{} to, and {}",
-                          old.spec.name,
-                          old.spec.batch_origin == BatchOrigin::kAssumed ? "assumed" : "declared",
-                          why)
-            : fmt::format("model '{}' should run in batches no more, since {}; it cannot be "
-                          "loaded without: {}",
-                          old.spec.name, why, replaced.error().message));
+    Say(replaced ? fmt::format(
+                       "model '{}' runs in batches no more, each request runs alone: it was "
+                       "{} to, and {}",
+                       old.spec.name,
+                       old.spec.batch_origin == BatchOrigin::kAssumed ? "assumed" : "declared", why)
+                 : fmt::format("model '{}' should run in batches no more, since {}; it cannot be "
+                               "loaded without: {}",
+                               old.spec.name, why, replaced.error().message));
   }
   return replaced;
 }
