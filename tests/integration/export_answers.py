@@ -304,12 +304,13 @@ def add_shapes(out):
                                   node("ReduceMean", "r", "y", axes=[0])],
             x, {"y": floats("batch", 4)}, {"s": ints(-1, 4)}, batch=False)
     out.add("states_no_rank", [node("Add", "x x", "y")], x, {"y": floats()},
-            truth={"y": floats("batch", 4)}, batch=False)
+            truth={"y": floats("batch", 4)})
     # A shape that depends on values, so that nobody knows better than what is stated.
     out.add("states_wrong_rank",
             [node("ReduceMax", "x", "m", keepdims=0), node("Greater", "m huge", "g"),
              node("Where", "g one other", "s"), node("Reshape", "x s", "y")], x, {"y": floats()},
-            {"huge": numpy.float32(1e9), "one": ints(-1, 4), "other": ints(-1, 2, 2)}, batch=False)
+            {"huge": numpy.float32(1e9), "one": ints(-1, 4, 1), "other": ints(-1, 2, 2)},
+            batch=False)
     out.add("graph_network", [node("Gather", "edges zero", "src", axis=1),
                               node("Gather", "nodes src", "m"), node("MatMul", "m w", "messages"),
                               node("MatMul", "nodes w", "states")],
