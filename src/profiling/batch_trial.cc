@@ -318,7 +318,7 @@ bool Trial::Unmoved(std::span<const std::size_t> order, const Outputs& before,
 }
 
 // Unlike rows and equal ones, in an order without a period; the first is not the last. Then those
-// of one half of the places have other neighbours in the other half, and these in turn.
+// of one half of the places have other neighbours in the other half.
 bool Trial::TryWhole(Clock::duration of_known) {
   const std::size_t known = rows_.size();
   std::size_t most = static_cast<std::size_t>(std::min(spec_.max_batch, kMostTogether));
@@ -330,24 +330,23 @@ bool Trial::TryWhole(Clock::duration of_known) {
   if (most <= known) return true;
   Rng rng = Rng::Stream(1, "trial/whole");
   std::vector<std::size_t> order(most);
-  std::array<std::vector<std::size_t>, 2> halves;
+  std::vector<std::size_t> others(most);
+  std::vector<std::size_t> kept;
   for (std::size_t i = 0; i < most; ++i) {
-    order[i] = i == 0 ? 0 : i + 1 == most ? 1 : rng.Below(known);
-    halves[i == 0 ? 0 : i + 1 == most ? 1 : rng.Below(2)].push_back(i);
+    const bool last = i + 1 == most;
+    order[i] = others[i] = i == 0 ? 0 : last ? 1 : rng.Below(known);
+    if (last || (i > 0 && rng.Below(2) == 0)) {
+      kept.push_back(i);
+    } else {
+      others[i] = (order[i] + 1 + rng.Below(known - 1)) % known;
+    }
   }
   const auto begin = Clock::now();
   if (!TryOrder(order)) return false;
-  const auto took = Clock::now() - begin;
+  const auto end = Clock::now();
+  if (end + (end - begin) > begin_ + kLongest) return true;
   const Outputs before = together_;
-  for (std::size_t half = 0; half < 2; ++half) {
-    if (Clock::now() + took > begin_ + kLongest) break;
-    std::vector<std::size_t> others = order;
-    for (const std::size_t i : halves[half]) {
-      others[i] = (order[i] + 1 + rng.Below(known - 1)) % known;
-    }
-    if (!TryOrder(others) || !Unmoved(order, before, halves[1 - half])) return false;
-  }
-  return true;
+  return TryOrder(others) && Unmoved(order, before, kept);
 }
 
 // Labels and whole numbers hide what depends a little, but for rows that are near another label: a
@@ -402,14 +401,14 @@ bool Trial::TryOrders(bool first) {
   if (whole && !Late()) whole = TryNeighbours(n > 2 ? 2 : 0);
   if (whole && !Late()) whole = TryOrder(std::array<std::size_t, 2>{1, 0});
   if (n == 2) return whole;
-  if (whole && !Late()) whole = TryOrder(all);
-  std::ranges::reverse(all);
   const auto before = Clock::now();
   if (whole && !Late()) whole = TryOrder(all);
-  if (!first) return whole;
+  if (whole && !Late() && first) whole = TryWhole(Clock::now() - before);
+  if (!whole || most_together_ > n) return whole;
+  std::ranges::reverse(all);
+  if (!Late()) whole = TryOrder(all);
   // Requests may be equal.
-  if (whole && !Late()) whole = TryOrder(std::array<std::size_t, 2>{0, 0});
-  if (whole && !Late()) whole = TryWhole(Clock::now() - before);
+  if (whole && !Late() && first) whole = TryOrder(std::array<std::size_t, 2>{0, 0});
   return whole;
 }
 
