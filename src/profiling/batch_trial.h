@@ -89,12 +89,16 @@ class Trial {
   // As many rows as will serve together, or as a second allows; `of_known`: what those of `rows_`
   // took together. False: the trial has ended.
   bool TryWhole(Clock::duration of_known);
-  // Outputs of chance: whether a row's are spread among others as they are alone. False: the trial
-  // has ended.
+  // Outputs of chance: whether a row's are spread among others as they are alone or among different
+  // ones. False: the trial has ended.
   bool TryChance();
-  bool SpreadAlikeAmongOthers(const std::vector<std::vector<std::size_t>>& orders,
-                              const std::vector<std::vector<Outputs>>& runs, std::size_t exit,
-                              std::size_t output);
+  // What the row gave in runs of a batch in this order, as numbers.
+  std::vector<std::vector<double>> RunsOf(std::size_t row, std::span<const std::size_t> order,
+                                          std::span<const Outputs> runs, std::size_t exit,
+                                          std::size_t output) const;
+  bool SpreadAlike(const std::vector<std::vector<double>>& a,
+                   const std::vector<std::vector<double>>& b, std::size_t exit,
+                   std::size_t output) const;
   // What each exit gives for the rows in this order; nothing where one does not run.
   std::optional<Outputs> RunTogether(std::span<const std::size_t> order);
   // Whether the rows in `places` are the same, to the bit nearly, in `before`, which `order` has

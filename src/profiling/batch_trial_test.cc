@@ -199,6 +199,25 @@ TEST(BatchTrial, WhatIsSetToZeroByChanceCostsNoBatch) {
   EXPECT_EQ(tried->spec.max_batch, 4) << Said(*tried);
 }
 
+// As dropout whose generator is seeded anew for each run: each place has a mask of its own.
+TEST(BatchTrial, NoiseThatIsAnotherInEachPlaceCostsNoBatch) {
+  Rng runs = Rng::Stream(6, "runs");
+  GraphEngine engine([&runs](const Table& rows) {
+    Rng places = Rng::Stream(11, "places");
+    Table out = rows;
+    for (auto& row : out) {
+      for (float& value : row) {
+        const double place = places.Uniform();
+        if (place < 0.4 || (place < 0.8 && runs.Uniform() < 0.5)) value = 0;
+      }
+    }
+    return std::optional(out);
+  });
+  const auto tried = TryGraph(engine, GraphSpec(-1));
+  ASSERT_TRUE(tried);
+  EXPECT_EQ(tried->spec.max_batch, 4) << Said(*tried);
+}
+
 TEST(BatchTrial, LabelsOfChanceCostNoBatchAndHideNoDependence) {
   for (const float weight : {0.0f, 1.0f}) {
     Rng rng = Rng::Stream(3, "labels");
