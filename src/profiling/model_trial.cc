@@ -194,9 +194,9 @@ Expected<TriedModel> LoadTried(ModelSpec spec, Engine& engine, std::span<const L
     }
     const auto most = static_cast<std::size_t>(std::min(tried.spec.max_batch, kMostTogether));
     if (batch.end == BatchTrial::End::kHolds && batch.rows > 0 && batch.rows < most) {
-      tried.said.push_back(
+      tried.rows =
           fmt::format("model '{}': a second was too short to try {} rows together; {} were tried",
-                      tried.spec.name, most, batch.rows));
+                      tried.spec.name, most, batch.rows);
     }
     tried.gave = trial.gave();
   }

@@ -31,6 +31,8 @@ struct TriedModel {
   std::vector<std::string> said;     // lines for people: what was decided that nobody declared
   // Which sizes were made up for open dimensions, as a line for people; empty: none were.
   std::string sizes;
+  // How many rows were tried together, as a line for people; empty: as many as will be.
+  std::string rows;
   // The batch was not declared, and no made-up row ran: what it is, real calls may tell.
   bool untried = false;
   // The batch was not declared, and it runs without one, though nothing was shown against it.

@@ -280,6 +280,7 @@ std::optional<std::string> ServingCheck::TryModel(ModelSpec& spec) {
   }
   engine->Unload(tried->handles[0]);
   for (std::string& line : tried->said) Doubt(std::move(line));
+  if (!tried->rows.empty()) Note(std::move(tried->rows));
   spec = std::move(tried->spec);
   return std::move(tried->sizes);
 }
