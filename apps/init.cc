@@ -127,6 +127,16 @@ std::vector<ExitSpec> ExitsOf(const fs::path& graph) {
   return exits;
 }
 
+// Whether so many rows give together what each gives alone.
+bool Batches(Engine& engine, ModelSpec spec, int rows) {
+  spec.max_batch = rows;
+  const LaneSpec lane;
+  const auto tried = LoadTried(std::move(spec), engine, {&lane, 1}, BatchId{1u << 22});
+  if (!tried) return false;
+  engine.Unload(tried->handles[0]);
+  return tried->spec.max_batch == rows;
+}
+
 // The batch up to which a row gets cheaper by a tenth with each doubling; no larger than 32.
 Expected<int> PayingBatch(Engine& engine, const ModelSpec& tried) {
   constexpr int kMost = 32;
@@ -148,7 +158,7 @@ Expected<int> PayingBatch(Engine& engine, const ModelSpec& tried) {
   };
   int batch = tried.max_batch;
   while (2 * batch <= kMost && a_row(2 * batch) < 0.9 * a_row(batch)) batch *= 2;
-  return batch;
+  return batch == tried.max_batch || Batches(engine, tried, batch) ? batch : tried.max_batch;
 }
 
 // "3,320,320": what was found that the graph takes, or 1 for each open dimension.
@@ -159,8 +169,21 @@ std::string SizesOf(const ModelSpec& spec, const TensorSpec& input) {
   return fmt::format("{}", fmt::join(std::span(shape).subspan(spec.max_batch > 0 ? 1 : 0), ","));
 }
 
-std::string BatchText(const ModelSpec& spec, int pays) {
+constexpr const char* kAssumed =
+    "parameters { key: \"batch\" value: { string_value: \"assumed\" } }\n";
+
+std::string BatchText(const TriedModel& tried, int pays) {
+  const ModelSpec& spec = tried.spec;
   std::string text;
+  if (tried.undecided) {
+    return fmt::format(
+        "# Whether rows may run together could not be tried: see the warning of `tactus init`. "
+        "With\n"
+        "# \"assumed\", each load tries it again{}. To decide it instead, put\n"
+        "# max_batch_size in place of this parameter: 0 for none; or a number above 0, and leave\n"
+        "# the first -1 out of all dims.\n{}",
+        tried.untried ? ", and so does the first call" : "", kAssumed);
+  }
   if (MayBatch(spec)) {
     text +=
         "# Rows that may run together; 0: each request runs alone. All tensors have an open\n"
@@ -179,7 +202,12 @@ std::string BatchText(const ModelSpec& spec, int pays) {
         "# max_batch_size: {0}\n",
         pays);
   }
-  return text + fmt::format("max_batch_size: {}\n", spec.max_batch);
+  text += fmt::format("max_batch_size: {}\n", spec.max_batch);
+  if (spec.max_batch == 0) return text;
+  return text +
+         "# Nobody has declared this batch: each load tries it, and it is given up where it turns\n"
+         "# out to be none. Remove this parameter to declare it.\n" +
+         kAssumed;
 }
 
 std::string ExitsText(const fs::path& graph) {
@@ -191,8 +219,38 @@ std::string ExitsText(const fs::path& graph) {
       IsExit(graph) ? "" : "# ", fmt::join(beside, ","));
 }
 
+// Whether a row gave what the graph declares of its outputs. A scalar that none has given may be
+// any tensor: that is how a graph reads whose outputs have no shape.
+bool GivesWhatItDeclares(const TriedModel& tried) {
+  for (std::size_t i = 0; i < tried.spec.outputs.size(); ++i) {
+    const Shape& dims = tried.spec.outputs[i].dims;
+    if (tried.spec.outputs[i].any_shape) continue;
+    if (i < tried.gave.size() ? !FitsDims(tried.gave[i], dims) : dims.empty()) return false;
+  }
+  return true;
+}
+
+std::string OutputsText(const TriedModel& tried) {
+  const ModelSpec& spec = tried.spec;
+  if (GivesWhatItDeclares(tried)) {
+    return TensorsText("output", spec.outputs, spec.max_batch > 0);
+  }
+  std::string text =
+      "# The outputs are left out: an answer has the shapes that come, and these are not what the\n"
+      "# graph declares.\n";
+  for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
+    text += fmt::format("# '{}': {} {} in the graph, {}\n", spec.outputs[i].name,
+                        Name(spec.outputs[i].type), ToString(spec.outputs[i].dims),
+                        i < tried.gave.size()
+                            ? fmt::format("and one row gave {}", ToString(tried.gave[i]))
+                            : "and no row could be tried");
+  }
+  return text;
+}
+
 // `pays`: as of PayingBatch.
-std::string ConfigText(const ModelSpec& spec, const fs::path& graph, int pays) {
+std::string ConfigText(const TriedModel& tried, const fs::path& graph, int pays) {
+  const ModelSpec& spec = tried.spec;
   std::string text = fmt::format(
       "# Written by `tactus init {}`; what is commented out is optional.\n"
       "name: \"{}\"\nplatform: \"onnxruntime_onnx\"\n",
@@ -200,7 +258,7 @@ std::string ConfigText(const ModelSpec& spec, const fs::path& graph, int pays) {
   if (graph.filename() != "model.onnx" && !IsExit(graph)) {
     text += fmt::format("default_model_filename: \"{}\"\n", graph.filename().string());
   }
-  text += BatchText(spec, pays);
+  text += BatchText(tried, pays);
   text += TensorsText("input", spec.inputs, spec.max_batch > 0);
   if (!spec.defaulted.empty()) {
     constexpr std::size_t kShown = 8;
@@ -210,7 +268,7 @@ std::string ConfigText(const ModelSpec& spec, const fs::path& graph, int pays) {
         "# an input with `optional: true`: a request that leaves it out gets the default.\n",
         fmt::join(shown, ", "), shown.size() < spec.defaulted.size() ? ", ..." : "");
   }
-  text += TensorsText("output", spec.outputs, spec.max_batch > 0);
+  text += OutputsText(tried);
   text += ExitsText(graph);
   text +=
       "# Time from arrival to answer, in milliseconds (an example; without it the server's\n"
@@ -258,7 +316,7 @@ int RunInit(const InitCommand& command) {
   (*engine)->Unload(tried->handles[0]);
   for (const std::string& line : tried->said) PrintWarning(line);
   const Expected<int> pays = tried->spec.max_batch > 0 ? PayingBatch(**engine, tried->spec) : 0;
-  const std::string text = ConfigText(tried->spec, graph, pays.value_or(0));
+  const std::string text = ConfigText(*tried, graph, pays.value_or(0));
   if (command.out == "-") {
     fmt::print("{}", text);
     return 0;

@@ -41,8 +41,8 @@ struct StatedSample {
 // Why a model batches, or does not.
 enum class BatchOrigin {
   kDeclared,   // somebody says so: config.pbtxt, or whoever made the spec
-  kAssumed,    // nobody does, and it was tried (profiling/model_trial.h)
-  kDisproved,  // it was tried, and answered wrong all the same when it served
+  kAssumed,    // nobody does, and it is tried (profiling/model_trial.h)
+  kDisproved,  // either, and batches came out wrong when it served
 };
 
 // What a model's folder says, completed from its graphs on load.
@@ -74,6 +74,8 @@ struct ModelSpec {
   // ones that the folder states.
   std::vector<std::string> defaulted = {};
   BatchOrigin batch_origin = BatchOrigin::kDeclared;
+  // Where the batch is assumed, what max_batch was before it was tried.
+  int assumed_batch = -1;
   // Where max_batch_size is declared: "models/m/config.pbtxt:3:1"; empty: nobody said.
   std::string batch_place = {};
   // A shape that the model takes of a row of each input with open dimensions, found by trial.

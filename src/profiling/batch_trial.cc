@@ -4,9 +4,11 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include <fmt/format.h>
 
+#include "base/rng.h"
 #include "profiling/one_answer.h"
 
 namespace tactus {
@@ -42,6 +44,7 @@ constexpr std::array<Round, 4> kRounds{{
      .slack = 10},
 }};
 constexpr std::size_t kLabelRounds = 2000;  // of a model whose outputs are no continuous numbers
+constexpr int kRepeats = 3;                 // of a row that differs, to see whether it wavers
 constexpr double kNeighbourSlack = 0.01;    // for the same row, in the same place beside others
 constexpr double kDeviceSlack = 10;         // devices multiply with fewer bits than the processor
 
@@ -127,6 +130,8 @@ bool Trial::TryShapes(Shapes shapes) {
   const BatchResult result = Run({&inputs, 1});
   misshapen_ = result.misshapen;
   if (!result.status) return false;
+  gave_.clear();
+  for (const auto& tensor : result.output->tensors) gave_.push_back(tensor.shape);
   const auto has_elements = [](const auto& tensor) { return !tensor.data.empty(); };
   if (std::ranges::any_of(result.output->tensors, has_elements)) return true;
   if (!empty_) empty_ = spec_.found_shapes;  // too small for the graph, or it found nothing there
@@ -196,6 +201,8 @@ bool Trial::DrawRows(std::size_t round, int integers) {
   return true;
 }
 
+bool Trial::DrawLoudRows() { return DrawRows(kRounds.size() - 1) || DrawRows(0); }
+
 void Trial::Weigh() {
   outputs_.resize(spec_.exits.size());
   for (std::size_t e = 0; e < outputs_.size(); ++e) {
@@ -223,21 +230,25 @@ RowDifference Trial::DifferenceOf(const BatchOutput& batch, std::size_t place, s
                  outputs_[exit][output].size, slack_);
 }
 
+bool Trial::Wavers(std::size_t row, std::size_t exit, std::size_t output) {
+  const RowInputs inputs = rows_[row].inputs();
+  for (int i = 0; i < kRepeats && (i == 0 || !Late()); ++i) {
+    const BatchResult again = Run({&inputs, 1}, exit);
+    if (again.status && !DifferenceOf(*again.output, 0, 1, row, exit, output).none()) return true;
+  }
+  return false;
+}
+
 bool Trial::CompareRow(const BatchOutput& batch, std::size_t place, std::size_t rows,
                        std::size_t row, std::size_t exit) {
-  std::optional<BatchResult> again;
   bool depends = false;
   for (std::size_t t = 0; t < outputs_[exit].size(); ++t) {
     OutputOfExit& output = outputs_[exit][t];
     if (output.chance) continue;
     const RowDifference difference = DifferenceOf(batch, place, rows, row, exit, t);
-    if (!difference.none()) {
-      const RowInputs inputs = rows_[row].inputs();
-      if (!again) again = Run({&inputs, 1}, exit);
-      // What differs by itself is no fault of the batch; its shapes alone can be judged.
-      output.chance = again->status && !DifferenceOf(*again->output, 0, 1, row, exit, t).none();
-      if (output.chance) continue;
-    }
+    // What differs by itself is no fault of the batch.
+    output.chance = !difference.none() && Wavers(row, exit, t);
+    if (output.chance) continue;
     largest_ = std::max(largest_, difference.largest);
     few_ = few_ || difference.few();
     depends = depends || !(difference.none() || difference.few());
@@ -258,6 +269,7 @@ bool Trial::TryOrder(std::span<const std::size_t> order) {
     }
     together_.push_back(result.output);
   }
+  most_together_ = std::max(most_together_, order.size());
   return true;
 }
 
@@ -265,27 +277,76 @@ bool Trial::TryOrder(std::span<const std::size_t> order) {
 // the bit. So nearly no difference is rounding's, and one that is small here may be large where
 // requests are less alike than the rows that are drawn: a mean of all rows with a small weight.
 bool Trial::TryNeighbours(std::size_t other) {
+  const std::array<std::size_t, 2> pair{0, 1};
   const Outputs before = together_;
   if (!TryOrder(std::array<std::size_t, 2>{0, other})) return false;
-  return Same(before, together_, 2, 1) || End(BatchTrial::End::kDiffers, "");
+  return Unmoved(pair, before, std::array<std::size_t, 1>{0});
 }
 
-bool Trial::Same(const Outputs& before, const Outputs& now, std::size_t rows, std::size_t count) {
+double Trial::Apart(const BatchOutput& before, const BatchOutput& now, std::size_t rows,
+                    std::span<const std::size_t> places, std::size_t output) const {
   const double slack = kNeighbourSlack * (on_device_ ? kDeviceSlack * kDeviceSlack : 1);
+  const DataType type = spec_.outputs[output].type;
+  double largest = 0;
+  for (const std::size_t place : places) {
+    const auto row = before.tensors[output].Row(place, rows);
+    const auto other = now.tensors[output].Row(place, rows);
+    if (std::ranges::equal(row, other)) continue;
+    const RowDifference difference = Compare(type, row, other, NumbersOf(type, {row}).size, slack);
+    if (!difference.none()) largest = std::max(largest, difference.largest);
+  }
+  return largest;
+}
+
+bool Trial::Unmoved(std::span<const std::size_t> order, const Outputs& before,
+                    std::span<const std::size_t> places) {
+  std::optional<Outputs> again;
   for (std::size_t e = 0; e < before.size(); ++e) {
     for (std::size_t t = 0; t < outputs_[e].size(); ++t) {
-      for (std::size_t i = 0; i < count && !outputs_[e][t].chance; ++i) {
-        const DataType type = spec_.outputs[t].type;
-        const auto row = before[e]->tensors[t].Row(i, rows);
-        const RowDifference difference =
-            Compare(type, row, now[e]->tensors[t].Row(i, rows), NumbersOf(type, {row}).size, slack);
-        if (difference.none()) continue;
-        largest_ = std::max(largest_, difference.largest);
-        return false;
-      }
+      OutputOfExit& output = outputs_[e][t];
+      if (output.chance) continue;
+      const double apart = Apart(*before[e], *together_[e], order.size(), places, t);
+      if (apart == 0) continue;
+      if (!again) again = RunTogether(order);
+      output.chance = again && Apart(*before[e], *(*again)[e], order.size(), places, t) > 0;
+      if (output.chance) continue;
+      largest_ = std::max(largest_, apart);
+      return End(BatchTrial::End::kDiffers, "");
     }
   }
   return true;
+}
+
+// Unlike rows and equal ones, in an order without a period; the first is not the last. Then those
+// of one half of the places have other neighbours in the other half.
+bool Trial::TryWhole(Clock::duration of_known) {
+  const std::size_t known = rows_.size();
+  std::size_t most = static_cast<std::size_t>(std::min(spec_.max_batch, kMostTogether));
+  const auto left = std::max(begin_ + kLongest - Clock::now(), Clock::duration::zero());
+  // Further draws are to have a quarter of what is left.
+  if (of_known.count() > 0) {
+    most = std::min(most, static_cast<std::size_t>(3 * left / (4 * of_known)) * known);
+  }
+  if (most <= known) return true;
+  Rng rng = Rng::Stream(1, "trial/whole");
+  std::vector<std::size_t> order(most);
+  std::vector<std::size_t> others(most);
+  std::vector<std::size_t> kept;
+  for (std::size_t i = 0; i < most; ++i) {
+    const bool last = i + 1 == most;
+    order[i] = others[i] = i == 0 ? 0 : last ? 1 : rng.Below(known);
+    if (last || (i > 0 && rng.Below(2) == 0)) {
+      kept.push_back(i);
+    } else {
+      others[i] = (order[i] + 1 + rng.Below(known - 1)) % known;
+    }
+  }
+  const auto begin = Clock::now();
+  if (!TryOrder(order)) return false;
+  const auto end = Clock::now();
+  if (end + (end - begin) > begin_ + kLongest) return true;
+  const Outputs before = together_;
+  return TryOrder(others) && Unmoved(order, before, kept);
 }
 
 // Labels and whole numbers hide what depends a little, but for rows that are near another label: a
@@ -293,10 +354,13 @@ bool Trial::Same(const Outputs& before, const Outputs& now, std::size_t rows, st
 bool Trial::TryLabels() {
   const std::size_t n = std::min<std::size_t>(static_cast<std::size_t>(spec_.max_batch), 4);
   if (std::ranges::any_of(spec_.outputs, IsContinuous)) return true;
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> beside = order;  // another neighbour
+  beside.back() = n;
   for (std::size_t round = kRounds.size(); round < kLabelRounds && !TimeIsUp(); ++round) {
     rows_.clear();
-    std::vector<RowInputs> inputs;
-    for (std::size_t r = 0; r <= n; ++r) {  // the last two: one neighbour, and another
+    for (std::size_t r = 0; r <= n; ++r) {
       auto row = SampleRow::Make(spec_, SampleDraw{.seed = 100 * (round + 1) + r,
                                                    .scale = r == n       ? 0.1
                                                             : r == n - 1 ? 3.0
@@ -306,21 +370,19 @@ bool Trial::TryLabels() {
       if (!row) return true;
       rows_.push_back(*std::move(row));
     }
-    for (const SampleRow& row : rows_) inputs.push_back(row.inputs());
-    const auto before = RunTogether(std::span(inputs).first(n));
-    inputs[n - 1] = inputs[n];
-    const auto now = RunTogether(std::span(inputs).first(n));
+    const auto before = RunTogether(order);
+    const auto now = RunTogether(beside);
     if (!before || !now) continue;
-    if (Same(*before, *now, n, n - 1)) continue;
-    inputs[n - 1] = rows_[n - 1].inputs();
-    const auto again = RunTogether(std::span(inputs).first(n));
-    const bool chance = !again || !Same(*before, *again, n, n - 1);
-    return chance || End(BatchTrial::End::kDiffers, "");
+    together_ = *now;
+    if (!Unmoved(order, *before, std::span(order).first(n - 1))) return false;
+    if (AllOfChance()) return true;
   }
   return true;
 }
 
-std::optional<Trial::Outputs> Trial::RunTogether(std::span<const RowInputs> rows) {
+std::optional<Trial::Outputs> Trial::RunTogether(std::span<const std::size_t> order) {
+  std::vector<RowInputs> rows;
+  for (const std::size_t row : order) rows.push_back(rows_[row].inputs());
   Outputs outputs;
   for (std::size_t e = 0; e < spec_.exits.size(); ++e) {
     const BatchResult result = Run(rows, e);
@@ -328,6 +390,26 @@ std::optional<Trial::Outputs> Trial::RunTogether(std::span<const RowInputs> rows
     outputs.push_back(result.output);
   }
   return outputs;
+}
+
+bool Trial::TryOrders(bool first) {
+  const std::size_t n = rows_.size();
+  std::vector<std::size_t> all(n);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  bool whole = TryOrder(std::array<std::size_t, 2>{0, 1});
+  enough_ = true;
+  if (whole && !Late()) whole = TryNeighbours(n > 2 ? 2 : 0);
+  if (whole && !Late()) whole = TryOrder(std::array<std::size_t, 2>{1, 0});
+  if (n == 2) return whole;
+  const auto before = Clock::now();
+  if (whole && !Late()) whole = TryOrder(all);
+  if (whole && !Late() && first) whole = TryWhole(Clock::now() - before);
+  if (!whole || most_together_ > n) return whole;
+  std::ranges::reverse(all);
+  if (!Late()) whole = TryOrder(all);
+  // Requests may be equal.
+  if (whole && !Late() && first) whole = TryOrder(std::array<std::size_t, 2>{0, 0});
+  return whole;
 }
 
 BatchTrial Trial::TryBatch() {
@@ -350,19 +432,7 @@ BatchTrial Trial::TryBatch() {
       if (misshapen_ || round == 0) break;
       continue;
     }
-    const std::size_t n = rows_.size();
-    std::vector<std::size_t> all(n);
-    for (std::size_t i = 0; i < n; ++i) all[i] = i;
-    const std::array<std::size_t, 2> pair{0, 1};
-    const std::array<std::size_t, 2> turned{1, 0};
-    bool whole = TryOrder(pair);
-    enough_ = true;
-    if (whole && !Late()) whole = TryNeighbours(n > 2 ? 2 : 0);
-    if (whole && !Late()) whole = TryOrder(turned);
-    if (whole && !Late() && n > 2) whole = TryOrder(all);
-    std::ranges::reverse(all);
-    if (whole && !Late() && n > 2) whole = TryOrder(all);
-    if (!whole) break;
+    if (!TryOrders(round == 0)) break;
     ended_ = {BatchTrial::End::kHolds, ""};
     if (kRounds[round].slack > 1) continue;  // where nobody wonders at near ties that swap
     ++rounds;
@@ -372,6 +442,7 @@ BatchTrial Trial::TryBatch() {
   if (ended_.end == BatchTrial::End::kHolds && 2 * doubtful > rounds)
     ended_.end = BatchTrial::End::kDiffers;
   if (ended_.end == BatchTrial::End::kHolds) TryLabels();
+  if (ended_.end == BatchTrial::End::kHolds) TryChance();
   if (ended_.end == BatchTrial::End::kHolds) {
     bool silent = !varied_;
     for (const auto& outputs : outputs_) {
@@ -386,10 +457,16 @@ BatchTrial Trial::TryBatch() {
   }
   if (ended_.end == BatchTrial::End::kDiffers) {
     ended_.why = "answers depend on what else is in the batch";
-    ended_.why += std::isfinite(largest_)
-                      ? fmt::format(": up to {:.2g}", largest_)
-                      : ", also in their shape, their text or whether they are finite numbers";
+    if (!unlike_.empty()) {
+      ended_.why += fmt::format(": {} differs each time, and its mean or spread with it", unlike_);
+    } else {
+      ended_.why += std::isfinite(largest_)
+                        ? fmt::format(": up to {:.2g}", largest_)
+                        : ", also in their shape, their text or whether they are finite numbers";
+    }
   }
+  ended_.rows = most_together_;
+  ended_.chance = NamesOfChance();
   return ended_;
 }
 

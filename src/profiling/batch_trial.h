@@ -18,6 +18,9 @@
 
 namespace tactus {
 
+// Rows that a trial runs together, at most: no lane runs more.
+inline constexpr int kMostTogether = 1024;
+
 // What became of the trial of a batch.
 struct BatchTrial {
   enum class End {
@@ -29,7 +32,11 @@ struct BatchTrial {
     kSilent,     // what the rows gave alone can show nothing
   };
   End end = End::kUntried;
-  std::string why;  // unless it holds
+  std::string why;       // unless it holds
+  std::size_t rows = 0;  // the most that ran together
+  // The outputs that are another each time for the same row: "'y', 'z'"; empty: none is. Of these,
+  // means and spreads were compared alone.
+  std::string chance;
 };
 
 class Trial {
@@ -51,6 +58,8 @@ class Trial {
 
   // Why the last row that failed did not run.
   const std::string& failure() const { return failure_; }
+  // The shapes that one row has given last, by output; empty: none has run.
+  const std::vector<Shape>& gave() const { return gave_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -65,22 +74,48 @@ class Trial {
   // Rows unlike each other that all run alone, and what they give, by row and exit.
   bool DrawRows(std::size_t round);
   bool DrawRows(std::size_t round, int integers);
+  // Those that differ most from each other, of those that run.
+  bool DrawLoudRows();
   // What the rows that ran alone are worth, by exit and output.
   void Weigh();
+  // The rows that ran alone, in all orders; of the first rows also as many as will serve together.
+  bool TryOrders(bool first);
   // Runs the rows in this order; false: the trial has ended. What it gave, by exit, in `together_`.
   bool TryOrder(std::span<const std::size_t> order);
   // Row 0 in front of two different neighbours; the first has just run. False: the trial has ended.
   bool TryNeighbours(std::size_t other);
   // Many more rows beside different neighbours, where answers are no continuous numbers.
   bool TryLabels();
-  // What each exit gives; nothing where one does not run.
-  std::optional<Outputs> RunTogether(std::span<const RowInputs> rows);
-  // Whether the first `count` rows of batches of `rows` gave the same, to the bit nearly.
-  bool Same(const Outputs& before, const Outputs& now, std::size_t rows, std::size_t count);
+  // As many rows as will serve together, or as a second allows; `of_known`: what those of `rows_`
+  // took together. False: the trial has ended.
+  bool TryWhole(Clock::duration of_known);
+  // Outputs of chance: whether a row's are spread among others as they are alone or among different
+  // ones. False: the trial has ended.
+  bool TryChance();
+  // What the row gave in runs of a batch in this order, as numbers.
+  std::vector<std::vector<double>> RunsOf(std::size_t row, std::span<const std::size_t> order,
+                                          std::span<const Outputs> runs, std::size_t exit,
+                                          std::size_t output) const;
+  bool SpreadAlike(const std::vector<std::vector<double>>& a,
+                   const std::vector<std::vector<double>>& b, std::size_t exit,
+                   std::size_t output) const;
+  // What each exit gives for the rows in this order; nothing where one does not run.
+  std::optional<Outputs> RunTogether(std::span<const std::size_t> order);
+  // Whether the rows in `places` are the same, to the bit nearly, in `before`, which `order` has
+  // given, and in `together_`. False: the trial has ended.
+  bool Unmoved(std::span<const std::size_t> order, const Outputs& before,
+               std::span<const std::size_t> places);
+  // The largest difference between two batches of `rows`, in these places; 0: there is none.
+  double Apart(const BatchOutput& before, const BatchOutput& now, std::size_t rows,
+               std::span<const std::size_t> places, std::size_t output) const;
+  // Whether the row gives another answer each time, alone.
+  bool Wavers(std::size_t row, std::size_t exit, std::size_t output);
   bool CompareRow(const BatchOutput& batch, std::size_t place, std::size_t rows, std::size_t row,
                   std::size_t exit);
   RowDifference DifferenceOf(const BatchOutput& batch, std::size_t place, std::size_t rows,
                              std::size_t row, std::size_t exit, std::size_t output) const;
+  bool AllOfChance() const;
+  std::string NamesOfChance() const;  // as BatchTrial::chance
   bool TimeIsUp() const;
   bool Late() const { return enough_ && TimeIsUp(); }
   bool End(BatchTrial::End end, std::string why) {
@@ -97,10 +132,13 @@ class Trial {
   std::size_t size_ = 0;         // the next of kSizes to be tried
   std::optional<Shapes> empty_;  // the first that ran and gave nothing
   std::string failure_;
+  std::vector<Shape> gave_;
   bool misshapen_ = false;  // it ran, and had not one row
   bool enough_ = false;     // the least has run
   bool few_ = false;        // this round, a few numbers differed
   double largest_ = 0;
+  std::string unlike_;  // the outputs of chance that are spread otherwise among others
+  std::size_t most_together_ = 0;
   double slack_ = 1;
   Rows rows_;
   std::vector<Outputs> alone_;

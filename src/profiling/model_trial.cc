@@ -65,6 +65,8 @@ Expected<TriedModel> LoadPlain(ModelSpec spec, Engine& engine, std::span<const L
   const bool silent = batch.end == BatchTrial::End::kSilent;
   tried.ran = ran;
   tried.untried = unknown && !ran && !shown;
+  tried.undecided = (unknown && !ran) || silent;
+  tried.gave = trial.gave();
   if (unknown && !ran) {
     tried.said.push_back(Untried(tried.spec, batch.why) +
                          "; until a real call has shown what it takes, each request runs alone");
@@ -88,6 +90,13 @@ Status JudgeDeclared(const ModelSpec& spec, Trial& trial, const BatchTrial& batc
                      std::vector<std::string>& said) {
   switch (batch.end) {
     case BatchTrial::End::kHolds:
+      if (batch.chance.empty()) return {};
+      said.push_back(fmt::format(
+          "{}{}model '{}': max_batch_size is {}, and {} differs each time for the same input: "
+          "its mean and spread are the same in the batch as alone, more was not compared; state 0 "
+          "where its rows depend on each other, and the first dimension in all dims",
+          spec.batch_place, spec.batch_place.empty() ? "" : ": ", spec.name, spec.max_batch,
+          batch.chance));
       return {};
     case BatchTrial::End::kUntried:
       said.push_back(Untried(spec, batch.why));
@@ -147,7 +156,8 @@ Expected<std::vector<ModelHandle>> LoadOnLanes(ModelSpec& spec, Engine& engine,
 
 Expected<TriedModel> LoadTried(ModelSpec spec, Engine& engine, std::span<const LaneSpec> lanes,
                                BatchId first) {
-  const bool assumed = spec.max_batch < 0;
+  const bool assumed = spec.max_batch < 0 || spec.batch_origin == BatchOrigin::kAssumed;
+  if (assumed) spec.assumed_batch = spec.max_batch;
   ModelSpec declared = spec;
   TriedModel tried{.spec = std::move(spec)};
   auto handles = LoadOnLanes(tried.spec, engine, lanes);
@@ -163,6 +173,7 @@ Expected<TriedModel> LoadTried(ModelSpec spec, Engine& engine, std::span<const L
       tried.said.push_back(Untried(tried.spec, trial.failure()));
       return tried;
     }
+    tried.gave = trial.gave();
   } else {
     const BatchTrial batch = trial.TryBatch();
     if (assumed && batch.end != BatchTrial::End::kHolds) {
@@ -173,13 +184,24 @@ Expected<TriedModel> LoadTried(ModelSpec spec, Engine& engine, std::span<const L
     if (assumed) {
       tried.said.push_back(fmt::format(
           "model '{}': no batch dimension was declared; unlike rows gave together what each gives "
-          "alone, so max_batch_size is {}",
-          tried.spec.name, tried.spec.max_batch));
-    }
-    if (Status fine = JudgeDeclared(tried.spec, trial, batch, tried.said); !fine) {
+          "alone{}, so max_batch_size is {}",
+          tried.spec.name,
+          batch.chance.empty() ? ""
+                               : fmt::format(" (of {}, which differs each time for the same input, "
+                                             "the mean and the spread; more was not compared)",
+                                             batch.chance),
+          tried.spec.max_batch));
+    } else if (Status fine = JudgeDeclared(tried.spec, trial, batch, tried.said); !fine) {
       Unload(engine, tried.handles);
       return std::unexpected(std::move(fine.error()));
     }
+    const auto most = static_cast<std::size_t>(std::min(tried.spec.max_batch, kMostTogether));
+    if (batch.end == BatchTrial::End::kHolds && batch.rows > 0 && batch.rows < most) {
+      tried.rows =
+          fmt::format("model '{}': a second was too short to try {} rows together; {} were tried",
+                      tried.spec.name, most, batch.rows);
+    }
+    tried.gave = trial.gave();
   }
   tried.sizes = SizesText(tried.spec);
   return tried;

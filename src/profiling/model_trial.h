@@ -4,7 +4,8 @@
 //
 // Where nobody declares a batch, an open dimension in front may be one, or the time, or the
 // candidates of one query. It is believed to be a batch once unlike rows have together given what
-// each gives alone. A declared batch is tried too, and what speaks against it is said.
+// each gives alone. The same holds for one that a configuration calls assumed
+// (BatchOrigin::kAssumed). A declared batch is tried too, and what speaks against it is said.
 #pragma once
 
 #include <optional>
@@ -31,8 +32,14 @@ struct TriedModel {
   // Which sizes were made up for open dimensions, as a line for people; empty: none were.
   std::string sizes;
   bool ran = true;  // a made-up row did, or the engine tries none
+  // How many rows were tried together, as a line for people; empty: as many as will be.
+  std::string rows;
   // The batch was not declared, and no made-up row ran: what it is, real calls may tell.
   bool untried = false;
+  // The batch was not declared, and it runs without one, though nothing was shown against it.
+  bool undecided = false;
+  // The shapes that a row gave, by output; empty: none has run.
+  std::vector<Shape> gave;
 };
 
 // Loads the model on all of `lanes` or on none, and tries it on the first where its engine says so

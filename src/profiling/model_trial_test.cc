@@ -2,120 +2,27 @@
 // and everybody would get answers that depend on strangers' requests.
 #include "profiling/model_trial.h"
 
-#include <array>
-#include <bit>
 #include <cmath>
-#include <cstring>
-#include <functional>
 #include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "profiling/sample_row.h"
+#include "profiling/graph_engine_for_test.h"
 
 namespace tactus {
 namespace {
 
+using testing::Each;
+using testing::Graph;
+using testing::GraphEngine;
+using testing::GraphSpec;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-// Rows of numbers, as a graph sees them; nothing: it does not run.
-using Table = std::vector<std::vector<float>>;
-using Graph = std::function<std::optional<Table>(const Table&)>;
-
-// Takes one row of floats for each row of the batch, and gives what `graph` gives.
-class GraphEngine final : public Engine {
- public:
-  // `second` gives a second output, with as many rows.
-  explicit GraphEngine(Graph graph, Graph second = nullptr)
-      : graph_(std::move(graph)), second_(std::move(second)) {}
-
-  EngineTraits traits() const override { return {.name = "graph", .tries = true}; }
-  Expected<ModelHandle> Load(ModelSpec& spec, const LaneSpec&) override {
-    if (spec.max_batch < 0) spec.max_batch = 4;
-    batches_ = spec.max_batch > 0;
-    integers_ = spec.inputs[0].type == DataType::kInt32;
-    spec.contents = contents;
-    ++loaded;
-    return ModelHandle{1};
-  }
-  void Unload(ModelHandle) override { --loaded; }
-  void Submit(ModelHandle, const BatchJob& job, Completions& done) noexcept override {
-    Table rows;
-    for (const RowInputs& row : job.rows) {
-      auto& values = rows.emplace_back(row.inputs[0].bytes / sizeof(float));
-      std::memcpy(values.data(), row.inputs[0].data, row.inputs[0].bytes);
-      if (!integers_) continue;
-      for (float& value : values) value = static_cast<float>(std::bit_cast<std::int32_t>(value));
-    }
-    const auto answer = graph_(rows);
-    if (!answer) return done.Done(job.id, {.status = Internal("the graph refuses it")});
-    if (batches_ && answer->size() != rows.size()) {
-      return done.Done(
-          job.id, {.status = Internal("output 0 has " + std::to_string(answer->size()) + " rows"),
-                   .misshapen = true});
-    }
-    auto output = std::make_shared<BatchOutput>();
-    auto numbers = std::make_shared<std::array<std::vector<float>, 2>>();
-    const auto add = [&](const Table& table) {
-      auto& values = (*numbers)[output->tensors.size()];
-      for (const auto& row : table) values.insert(values.end(), row.begin(), row.end());
-      output->tensors.push_back(
-          {{static_cast<std::int64_t>(table.size()),
-            static_cast<std::int64_t>(table.empty() ? 0 : table.front().size())},
-           std::as_bytes(std::span(values))});
-    };
-    add(*answer);
-    if (second_) add(*second_(rows));
-    output->storage = numbers;
-    done.Done(job.id, {.output = std::move(output)});
-  }
-
-  int loaded = 0;
-  std::uint64_t contents = 1;  // of the files
-
- private:
-  const Graph graph_;
-  const Graph second_;
-  bool batches_ = false;
-  bool integers_ = false;  // which the graph sees as numbers
-};
-
-ModelSpec GraphSpec(int max_batch, Shape dims = {-1, 8}) {
-  ModelSpec spec{.name = "m", .max_batch = max_batch};
-  spec.inputs = {{"x", DataType::kFp32, std::move(dims)}};
-  spec.outputs = {{"y", DataType::kFp32, {-1, -1}}};
-  spec.exits = {{"1", {}, 0}};
-  return spec;
-}
-
-Expected<TriedModel> TryGraph(GraphEngine& engine, ModelSpec spec) {
-  const LaneSpec lane;
-  return LoadTried(std::move(spec), engine, {&lane, 1}, BatchId{0});
-}
-
-// Each element on its own, by `change` of it and of the whole batch's mean.
-Graph Each(std::function<float(float, float)> change) {
-  return [change](const Table& rows) {
-    float sum = 0;
-    std::size_t count = 0;
-    for (const auto& row : rows) {
-      for (const float value : row) sum += value, ++count;
-    }
-    Table out = rows;
-    for (auto& row : out) {
-      for (float& value : row) value = change(value, sum / static_cast<float>(count));
-    }
-    return std::optional(out);
-  };
-}
-
-std::string Said(const TriedModel& tried) {
-  std::string all;
-  for (const std::string& line : tried.said) all += line + "\n";
-  return all;
-}
+using testing::Said;
+using testing::Table;
+using testing::TryGraph;
+using testing::TwoOutputs;
 
 TEST(ModelTrial, RowsThatMindTheirOwnBusinessAreABatch) {
   GraphEngine engine(Each([](float x, float) { return std::tanh(x) * 3; }));
@@ -240,15 +147,6 @@ TEST(ModelTrial, RowsThatDoNotRunTogetherAreNone) {
       "the graph refuses it");
 }
 
-TEST(ModelTrial, AnswersOfChanceSayNothing) {
-  float next = 0;
-  GraphEngine engine(
-      Each([&next](float, float) { return next = std::fmod(next * 7 + 3, 101.0f); }));
-  const auto tried = TryGraph(engine, GraphSpec(-1));
-  ASSERT_TRUE(tried);
-  EXPECT_EQ(tried->spec.max_batch, 4);
-}
-
 TEST(ModelTrial, ADeclaredBatchStaysAndItsOwnerHearsHowFarAnswersDepend) {
   GraphEngine engine(Each([](float x, float mean) { return x - mean; }));
   ModelSpec spec = GraphSpec(8);
@@ -349,12 +247,6 @@ TEST(ModelTrial, AFewNumbersInOneRoundAreNoDependence) {
   EXPECT_EQ(tried->spec.max_batch, 4);
 }
 
-ModelSpec TwoOutputs(int max_batch) {
-  ModelSpec spec = GraphSpec(max_batch);
-  spec.outputs.push_back({"z", DataType::kFp32, {-1, -1}});
-  return spec;
-}
-
 // Of the logarithm or root of what is negative, no rows could differ.
 TEST(ModelTrial, WhatIsNoNumberProvesNothing) {
   constexpr const char* kDepends = "answers depend on what else is in the batch";
@@ -438,18 +330,6 @@ TEST(ModelTrial, RoundingOfNumbersNearZeroIsNoDependence) {
   const auto tried = TryGraph(engine, GraphSpec(-1));
   ASSERT_TRUE(tried);
   EXPECT_EQ(tried->spec.max_batch, 4);
-}
-
-TEST(ModelTrial, AnOutputOfChanceDoesNotExcuseTheOthers) {
-  float next = 0;
-  const Graph chance =
-      Each([&next](float, float) { return next = std::fmod(next * 7 + 3, 101.0f); });
-  for (const float depends : {1.0f, 0.0f}) {
-    GraphEngine engine(chance, Each([depends](float x, float mean) { return x - depends * mean; }));
-    const auto tried = TryGraph(engine, TwoOutputs(-1));
-    ASSERT_TRUE(tried);
-    EXPECT_EQ(tried->spec.max_batch, depends > 0 ? 0 : 4) << Said(*tried);
-  }
 }
 
 Graph ScaledWhereAnyIsAbove(float most) {

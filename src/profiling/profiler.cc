@@ -50,7 +50,9 @@ Status Profiler::Add(ModelSpec spec, Engine& engine) {
   auto tried = LoadTried(std::move(spec), engine, {&lane, 1}, kTrial);
   if (!tried) return std::unexpected(std::move(tried.error()));
   for (std::string& line : tried->said) said_.push_back(std::move(line));
-  if (!tried->sizes.empty()) said_.push_back(std::move(tried->sizes));
+  for (const std::string& line : {tried->sizes, tried->rows}) {
+    if (!line.empty()) said_.push_back(line);
+  }
   auto subject = std::make_unique<Subject>(engine);
   subject->handle = tried->handles[0];
   subject->spec = std::move(tried->spec);

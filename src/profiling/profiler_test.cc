@@ -411,7 +411,7 @@ TEST(Profiler, ComparesThreadsInTurns) {
   std::vector<ProfiledModel> models = profiler.Result();
   const std::uint64_t before = engine.loaded;
   engine.asked.clear();
-  EXPECT_THAT(profiler.AddThreads({1, 2, 4}, models), testing::IsEmpty());
+  EXPECT_THAT(profiler.AddThreads({1, 2, 4}, models), ::testing::IsEmpty());
   EXPECT_EQ(engine.loaded, before + 3);
   EXPECT_EQ(engine.unloaded, 3u);
   for (const ProfiledExit& exit : models[0].exits) {
@@ -426,7 +426,7 @@ TEST(Profiler, ComparesThreadsInTurns) {
   EXPECT_EQ(engine.asked[3], (NotingEngine::Asked{before + 1, 0, 3}));
   EXPECT_EQ(engine.asked[6], (NotingEngine::Asked{before + 2, 0, 1}));
   EXPECT_EQ(engine.asked[18], (NotingEngine::Asked{before + 1, 0, 1}));
-  EXPECT_THAT(profiler.AddThreads({}, models), testing::IsEmpty());
+  EXPECT_THAT(profiler.AddThreads({}, models), ::testing::IsEmpty());
 }
 
 TEST(Profiler, SaysOfWhichModelItCannotCompareThreads) {
@@ -439,13 +439,13 @@ TEST(Profiler, SaysOfWhichModelItCannotCompareThreads) {
   const std::vector<std::string> said = profiler.AddThreads({1, 2}, models);
   ASSERT_EQ(said.size(), 1u);
   EXPECT_THAT(said[0], HasSubstr("model 'm': how it gains from threads is not known: "));
-  EXPECT_THAT(models[0].exits[0].by_threads, testing::IsEmpty());
+  EXPECT_THAT(models[0].exits[0].by_threads, ::testing::IsEmpty());
 }
 
 TEST(ThreadsToTry, DoublesUpToTheProcessors) {
-  EXPECT_THAT(ThreadsToTry(1, 1), testing::IsEmpty());
-  EXPECT_THAT(ThreadsToTry(1, 2), testing::ElementsAre(1, 2));
-  EXPECT_THAT(ThreadsToTry(3, 12), testing::ElementsAre(1, 2, 3, 4, 8, 12));
+  EXPECT_THAT(ThreadsToTry(1, 1), ::testing::IsEmpty());
+  EXPECT_THAT(ThreadsToTry(1, 2), ::testing::ElementsAre(1, 2));
+  EXPECT_THAT(ThreadsToTry(3, 12), ::testing::ElementsAre(1, 2, 3, 4, 8, 12));
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <string_view>
 
+#include "base/fnv.h"
 #include "core/half.h"
 
 namespace tactus {
@@ -126,10 +128,34 @@ RowNumbers NumbersOf(DataType type, const std::vector<std::span<const std::byte>
   return numbers;
 }
 
+std::vector<double> SomeNumbers(DataType type, std::span<const std::byte> row, std::size_t most) {
+  std::vector<double> numbers{static_cast<double>(row.size())};
+  if (type == DataType::kBytes) {
+    const std::string_view text(reinterpret_cast<const char*>(row.data()), row.size());
+    numbers.push_back(static_cast<double>(Fnv1a(text) >> 32));
+    return numbers;
+  }
+  const Kind kind = KindOf(type);
+  const std::size_t count = row.size() / ElementSize(type);
+  for (std::size_t i = 0; i < count; i += count / most + 1) {
+    const double number = kind.at(row, i);
+    numbers.push_back(std::isfinite(number) ? number : 0);
+  }
+  return numbers;
+}
+
+double Rounding(DataType type, double number, double size, double slack) {
+  const double rounding = type == DataType::kBytes ? 0 : KindOf(type).rounding;
+  return slack * rounding * (kOfItself * std::abs(number) + kOfSize * size);
+}
+
 RowDifference Compare(DataType type, std::span<const std::byte> alone,
                       std::span<const std::byte> together, double size, double slack) {
   if (type == DataType::kBytes || alone.size() != together.size()) {
     return CompareStrings(alone, together);
+  }
+  if (alone.empty() || std::memcmp(alone.data(), together.data(), alone.size()) == 0) {
+    return {.elements = alone.size() / ElementSize(type)};
   }
   const Kind kind = KindOf(type);
   const double of_itself = slack * kind.rounding * kOfItself;

@@ -30,6 +30,13 @@ struct RowNumbers {
 };
 RowNumbers NumbersOf(DataType type, const std::vector<std::span<const std::byte>>& rows);
 
+// At most `most` numbers of a row, evenly chosen; 0 for what is not finite. How long the row is
+// comes before them. Of strings, it and their hash.
+std::vector<double> SomeNumbers(DataType type, std::span<const std::byte> row, std::size_t most);
+
+// How far apart batches of other sizes explain that `number` is, as for Compare.
+double Rounding(DataType type, double number, double size, double slack);
+
 // The elements of one row of an output. Kernels add up in another order for another number of rows,
 // so numbers of floating-point types may differ by `slack` times 0.1 % of themselves and 0.02 % of
 // `size` (FP16: ten times, BF16: thirty times as much). All others must be equal.

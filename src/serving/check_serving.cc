@@ -283,6 +283,7 @@ std::optional<std::string> ServingCheck::TryModel(ModelSpec& spec) {
   // What a server finds out by itself is nobody's mistake, unless it found out nothing.
   const bool decided = tried->spec.batch_origin == BatchOrigin::kAssumed && tried->ran;
   for (std::string& line : tried->said) decided ? Note(std::move(line)) : Doubt(std::move(line));
+  if (!tried->rows.empty()) Note(std::move(tried->rows));
   spec = std::move(tried->spec);
   return std::move(tried->sizes);
 }

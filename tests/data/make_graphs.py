@@ -21,6 +21,10 @@ turned.onnx    x [time,N,4] float -> y [N,time,4]: the time is in front, and no 
 centred.onnx   x [N,8] float -> y [N,8]: x less the mean of its column, so rows depend on each other
 patches.onnx   x [N,30,4] float -> y [P,4]: 30 rows for each
 folds.onnx     x [N,8] float -> y [R,C]: x, or [2N,4] of it where a number in it is above 1000
+alike.onnx     x [N,8] float -> y [N,8]: twice x
+fourth_before.onnx  x [N,8] float -> y [N,8]: x less the row four places before it
+takes_77.onnx  x [N,S] float -> y [N,1]: the sum of the row, of 77 numbers: no other S runs
+rank.onnx      x [N,4] float -> y, declared []: [N,2,2]
 reflected.onnx x [N,S] float -> y [N,R]: x with 64 numbers reflected behind it, so S is above 64
 shapeless.onnx x float, y: no shape is stated -> y: twice x
 folded.onnx    x [N,1] int64 -> y [N,1]: x and the least number divided by -1, which kills whoever
@@ -148,6 +152,30 @@ def shapeless():
           [tensor("x", FLOAT, None)], [tensor("y", FLOAT, None)], checked=False)
 
 
+def assumptions():
+    x, y = tensor("x", FLOAT, ["N", 8]), tensor("y", FLOAT, ["N", 8])
+    write("alike", [helper.make_node("Add", ["x", "x"], ["y"])], [x], [y])
+    write("fourth_before",
+          [helper.make_node("Pad", ["x", "pads"], ["padded"]),
+           helper.make_node("Shape", ["x"], ["shape"]),
+           helper.make_node("Slice", ["shape", "zero", "one"], ["rows"]),
+           helper.make_node("Slice", ["padded", "zero", "rows"], ["before"]),
+           helper.make_node("Sub", ["x", "before"], ["y"])], [x], [y],
+          [constant("pads", [4, 0, 0, 0], np.int64), constant("zero", [0], np.int64),
+           constant("one", [1], np.int64)])
+    write("takes_77", [helper.make_node("MatMul", ["x", "ones"], ["y"])],
+          [tensor("x", FLOAT, ["N", "S"])], [tensor("y", FLOAT, ["N", 1])],
+          [constant("ones", np.ones((77, 1)), np.float32)])
+    # The shape depends on values, so that nobody knows better than what is declared.
+    write("rank", [helper.make_node("ReduceMax", ["x"], ["most"], keepdims=0),
+                   helper.make_node("Greater", ["most", "bound"], ["flat"]),
+                   helper.make_node("Where", ["flat", "four", "two"], ["shape"]),
+                   helper.make_node("Reshape", ["x", "shape"], ["y"])],
+          [tensor("x", FLOAT, ["N", 4])], [tensor("y", FLOAT, [])],
+          [constant("bound", 1e9, np.float32), constant("four", [-1, 4, 1], np.int64),
+           constant("two", [-1, 2, 2], np.int64)])
+
+
 def weights():
     beside = helper.make_tensor("beside", FLOAT, [4], np.zeros(4, np.float32).tobytes(), raw=True)
     beside.ClearField("raw_data")
@@ -161,6 +189,7 @@ def weights():
 def main():
     defaults()
     no_batches()
+    assumptions()
     weights()
     shapeless()
     divisions()

@@ -37,7 +37,7 @@ START_S = 300  # each of the models is tried first
 TOLERANCES = {"float16": (4e-3, 4e-3), "float32": (1e-4, 1e-5), "float64": (1e-10, 1e-10)}
 REFUSALS_OF_GRPC = ("INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE", "NOT_FOUND")
 
-Call = collections.namedtuple("Call", "graph number inputs wanted may_be_refused")
+Call = collections.namedtuple("Call", "graph number inputs wanted may_be_refused noise")
 Cell = collections.namedtuple("Cell", "graph configuration protocol mode number")
 
 
@@ -71,7 +71,7 @@ def calls_of(folder, name):
                                            providers=["CPUExecutionProvider"])
     inputs = collections.defaultdict(dict)
     beside = folder.with_name(folder.name + ".inputs")
-    refused = json.loads((beside / "calls.json").read_text())[name]
+    about = json.loads((beside / "calls.json").read_text())[name]
     with numpy.load(beside / f"{name}.npz") as values:
         for key in values.files:
             number, tensor = key.split("/")
@@ -79,11 +79,11 @@ def calls_of(folder, name):
             inputs[int(number)][tensor] = value.astype(object) if value.dtype.kind == "U" else value
     outputs = [each.name for each in session.get_outputs()]
     return [Call(name, number, given, dict(zip(outputs, session.run(None, given))),
-                 number in refused) for number, given in inputs.items()]
+                 number in about["refused"], about["noise"]) for number, given in inputs.items()]
 
 
-def difference(got, wanted):
-    """Why an answer is wrong; None where it is right."""
+def difference(got, wanted, noise=0):
+    """Why an answer is wrong; None where it is right, and off by `noise` at most."""
     if sorted(got) != sorted(wanted):
         return f"outputs {sorted(got)}, not {sorted(wanted)}"
     for name, want in wanted.items():
@@ -98,7 +98,7 @@ def difference(got, wanted):
             return f"{name} is {have.dtype}, not {want.dtype}"
         elif want.dtype.kind == "f":
             relative, absolute = TOLERANCES[want.dtype.name]
-            same = numpy.allclose(have, want, rtol=relative, atol=absolute, equal_nan=True)
+            same = numpy.allclose(have, want, rtol=relative, atol=absolute + noise, equal_nan=True)
         else:
             same = numpy.array_equal(have, want)
         if not same and want.dtype.kind in "OSUb":
@@ -191,7 +191,8 @@ def answer_of(caller, cell, call, shapes):
     inputs = {name: value.reshape([1]) if value.shape == () and shapes.get(name) == [1] else value
               for name, value in call.inputs.items()}
     try:
-        wrong = difference(caller.ask(cell.protocol, cell.graph, inputs), call.wanted)
+        wrong = difference(caller.ask(cell.protocol, cell.graph, inputs), call.wanted,
+                           call.noise)
         return ("wrong", wrong) if wrong else ("right", "")
     except Refused as reason:
         no_form = cell.protocol == "json" and any(v.dtype == "f2" for v in inputs.values())
@@ -251,9 +252,9 @@ class Matrix:
         said = {}
         for model in index:
             name = model["name"]
-            warning = re.search(rf"model '{name}': max_batch_size is 4, and ((answers depend on "
-                                r"what else is in the batch(: up to [0-9]|, also in)|not all "
-                                r"batches run: )[^\n]*)", log)
+            warning = re.search(rf"model '{name}': max_batch_size is [0-9]+, and ((answers "
+                                r"depend on what else is in the batch(: up to [0-9]|: '|, also in)|"
+                                r"not all batches run: )[^\n]*)", log)
             refused = model["state"] == "UNAVAILABLE" and "max_batch_size" in model["reason"]
             said[name] = (f"refused: {model['reason']}" if refused else
                           f"warned: {warning[1]}" if warning else "")

@@ -3,7 +3,7 @@
 answers.py: FOLDER/NAME/1/model.onnx; beside it, in FOLDER.inputs, NAME.npz with the inputs of some
 calls ("CALL/INPUT"), NAME.pbtxt, a true configuration by hand, NAME.false.pbtxt, which
 declares a batch where there is none, and calls.json, which names the calls that a server may
-refuse. Exit 77 where there is no onnx package."""
+refuse, and how far answers may lie apart by chance. Exit 77 where there is no onnx package."""
 
 import json
 import pathlib
@@ -29,22 +29,23 @@ NUMPY_TYPES = {T.FLOAT: "f4", T.DOUBLE: "f8", T.FLOAT16: "f2", T.INT8: "i1", T.U
 SIZES = {"time": (5, 2, 3, 2, 2, 7), "length": (3, 7, 3, 5, 1, 4), "k": (3, 3, 5, 2, 3, 3),
          "height": (32, 16, 32, 16, 32, 64), "width": (16, 16, 32, 64, 16, 32),
          "samples": (64, 48, 64, 100, 48, 64), "edges": (5, 2, 3, 1, 4, 4),
-         "table": (3, 2, 3, 5, 2, 4)}
+         "table": (3, 2, 3, 5, 2, 4), "seventy_seven": (77, 77, 77, 77, 77, 77)}
 
 
 class Exporter:
     def __init__(self, folder):
         self.repository, self.inputs = pathlib.Path(folder), pathlib.Path(folder + ".inputs")
         self.inputs.mkdir(parents=True)
-        self.may_be_refused = {}
+        self.calls = {}
 
     def add(self, name, nodes, inputs, outputs, constants=None, batch=True, limit=None, calls=None,
-            refused=(), optional=None, external=False, truth=None):
+            refused=(), optional=None, external=False, truth=None, false_batch=4, noise=0):
         """One graph. `inputs` and `outputs`: name to (type, shape), or None for a shape that is not
         stated; `batch`: the first dimension is one; `limit`: what integers are below; `calls`: the
         inputs, in place of made-up ones;
         `refused`: calls that may be refused, or True for all; `optional`: name to default;
-        `truth`: shapes of outputs that differ from what the graph states."""
+        `truth`: shapes of outputs that differ from what the graph states; `false_batch`: how many
+        rows the false configuration declares; `noise`: how far answers may be off by chance."""
         values = [helper.make_tensor_value_info(key, kind, shape)
                   for key, (kind, shape) in [*inputs.items(), *outputs.items()]]
         weights = [numpy_helper.from_array(numpy.asarray(value), key)
@@ -64,21 +65,24 @@ class Exporter:
         numpy.savez(self.inputs / name, **{f"{at}/{key}": value for at, call in enumerate(calls)
                                            for key, value in call.items()})
         places = [("input", inputs), ("output", {**outputs, **(truth or {})})]
-        (self.inputs / f"{name}.pbtxt").write_text(config(name, places, batch, optional or {}))
+        (self.inputs / f"{name}.pbtxt").write_text(
+            config(name, places, 4 if batch else 0, optional or {}))
         ranks = [len(shape or []) for _, tensors in places for _, shape in tensors.values()]
         if not batch and min(ranks) > 1:
-            (self.inputs / f"{name}.false.pbtxt").write_text(config(name, places, True, {}))
-        self.may_be_refused[name] = list(range(len(calls)) if refused is True else refused)
+            (self.inputs / f"{name}.false.pbtxt").write_text(
+                config(name, places, false_batch, {}))
+        refused = list(range(len(calls)) if refused is True else refused)
+        self.calls[name] = {"refused": refused, "noise": noise}
 
     def close(self):
-        (self.inputs / "calls.json").write_text(json.dumps(self.may_be_refused))
-        print(f"{len(self.may_be_refused)} graphs written; onnx {onnx.__version__}")
+        (self.inputs / "calls.json").write_text(json.dumps(self.calls))
+        print(f"{len(self.calls)} graphs written; onnx {onnx.__version__}")
 
 
 def config(name, places, batch, optional):
     """A config.pbtxt; `places`: tensors by "input" and "output"."""
     lines = [f'name: "{name}"', 'platform: "onnxruntime_onnx"',
-             f"max_batch_size: {4 if batch else 0}"]
+             f"max_batch_size: {batch}"]
     for what, tensors in places:
         for key, (kind, shape) in tensors.items():
             if shape is None:
@@ -194,6 +198,24 @@ def add_sizes(out):
             {"s": numpy.array([1, 1, 2, 2], numpy.float32)})
 
 
+def add_untried(out):
+    """A batch of independent rows, of which no row runs that anybody makes up."""
+    out.add("takes_77", [node("MatMul", "x w", "y")], {"x": floats("batch", "seventy_seven")},
+            {"y": floats("batch", 3)}, {"w": weights(77, 3)})
+
+
+def add_chance(out):
+    """Answers are another each time."""
+    x, y = {"x": floats("batch", 8)}, {"y": floats("batch", 8)}
+    noise = node("RandomNormalLike", "x", "n", scale=0.05)
+    ten = {"ten": numpy.float32(10)}
+    out.add("noise", [noise, node("Mul", "x ten", "t"), node("Add", "t n", "y")], x, y, ten,
+            noise=0.5)
+    out.add("mean_behind_noise", [noise, node("ReduceMean", "x", "m", axes=[0]),
+                                  node("Sub", "x m", "d"), node("Mul", "d ten", "t"),
+                                  node("Add", "t n", "y")], x, y, ten, batch=False, noise=0.5)
+
+
 def add_mixing(out):
     """The first dimension is open, and rows depend on each other or on where they stand."""
     def rows(name, nodes, constants=None, to=8, **more):
@@ -238,6 +260,13 @@ def add_mixing(out):
                             node("Unsqueeze", "inverse axis", "u"),
                             node("Cast", "u", "f", to=T.FLOAT), node("Add", "x f", "y")],
          {"axis": ints(1)})
+    rows("less_the_fourth_before",
+         [node("Pad", "x pads", "p"), node("Shape", "x", "n"), node("Slice", "n zero one", "k"),
+          node("Slice", "p zero k", "b"), node("Sub", "x b", "y")],
+         {"pads": ints(4, 0, 0, 0), "zero": ints(0), "one": ints(1)}, false_batch=16)
+    few = unlike.normal(size=(2, 8)).astype("f4")
+    rows("unique_rows", [node("Unique", "x", "y", axis=0, sorted=0)],
+         calls=[{"x": few[[(at + i) % 2 for i in range(count)]]} for at, count in enumerate(ROWS)])
     rows("similarity", [node("Transpose", "x", "t"), node("MatMul", "x t", "y")], to="others")
     out.add("time_in_front", [node("CumSum", "x zero", "y")], {"x": floats("time", "batch", 4)},
             {"y": floats("time", "batch", 4)}, {"zero": numpy.int64(0)}, batch=False)
@@ -279,6 +308,14 @@ def add_shapes(out):
     out.add("states_wrong_rows", [node("Reshape", "x s", "r"),
                                   node("ReduceMean", "r", "y", axes=[0])],
             x, {"y": floats("batch", 4)}, {"s": ints(-1, 4)}, batch=False)
+    out.add("states_no_rank", [node("Add", "x x", "y")], x, {"y": floats()},
+            truth={"y": floats("batch", 4)})
+    # A shape that depends on values, so that nobody knows better than what is stated.
+    out.add("states_wrong_rank",
+            [node("ReduceMax", "x", "m", keepdims=0), node("Greater", "m huge", "g"),
+             node("Where", "g one other", "s"), node("Reshape", "x s", "y")], x, {"y": floats()},
+            {"huge": numpy.float32(1e9), "one": ints(-1, 4, 1), "other": ints(-1, 2, 2)},
+            batch=False)
     out.add("graph_network", [node("Gather", "edges zero", "src", axis=1),
                               node("Gather", "nodes src", "m"), node("MatMul", "m w", "messages"),
                               node("MatMul", "nodes w", "states")],
@@ -329,7 +366,7 @@ def add_others(out):
 
 def main(folder):
     out = Exporter(folder)
-    for add in (add_usual, add_sizes, add_mixing, add_shapes, add_others):
+    for add in (add_usual, add_sizes, add_untried, add_chance, add_mixing, add_shapes, add_others):
         add(out)
     out.close()
 

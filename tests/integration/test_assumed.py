@@ -131,9 +131,25 @@ class AssumedTest(unittest.TestCase):
                               server.errors())
 
     def test_a_batch_that_comes_out_misshapen_when_it_serves_is_none_from_then_on(self):
-        for arguments in ([], ["--lanes", "2"], ["--isolate"]):
-            server = serving.Server(*arguments, fill=lambda root: put(root, "folds"))
-            with self.subTest(arguments), contextlib.closing(server):
+        def assumed(root):
+            put(root, "folds")
+
+        def inited(root):
+            done = command("init", put(root, "folds"))
+            assert done.returncode == 0, done.stderr
+            text = (root / "folds" / "config.pbtxt").read_text()
+            assert "\nmax_batch_size: 4\n" in text, text
+
+        def declared(root):
+            put(root, "folds", config='max_batch_size: 4\n'
+                'input { name: "x" data_type: TYPE_FP32 dims: [ 8 ] }\n'
+                'output { name: "y" data_type: TYPE_FP32 dims: [ -1 ] }\n')
+        for fill_folds, arguments in ((assumed, []), (assumed, ["--lanes", "2"]),
+                                      (assumed, ["--isolate"]), (inited, []), (declared, []),
+                                      (declared, ["--isolate"])):
+            server = serving.Server(*arguments, fill=fill_folds)
+            with self.subTest(fill_folds.__name__, arguments=arguments), \
+                    contextlib.closing(server):
                 config = json.loads(server.get("/v2/models/folds/config"))
                 self.assertEqual(config["max_batch_size"], 4)
                 jobs = []
@@ -173,6 +189,68 @@ class AssumedTest(unittest.TestCase):
             self.assertIn("answers depend on what else is in the batch: up to", server.errors())
             config = json.loads(server.get("/v2/models/centred/config"))
             self.assertEqual(config["max_batch_size"], 4)
+
+    def test_what_init_writes_of_a_batch_stays_an_assumption(self):
+        def exchanged(root):
+            """The graph of another model, exported anew, replaces the one that init has seen."""
+            done = command("init", put(root, "alike"))
+            assert done.returncode == 0, done.stderr
+            shutil.copy(DATA / "centred.onnx", root / "alike" / "1" / "model.onnx")
+        # Independent rows of the same tensors as those of centred.onnx.
+        with contextlib.closing(serving.Server(fill=exchanged)) as server:
+            config = json.loads(server.get("/v2/models/alike/config"))
+            self.assertEqual(config["max_batch_size"], 0)
+            self.assertEqual(config["input"][0]["dims"], [-1, 8])
+            self.assertIn("model 'alike': no batch dimension was declared, and it does not run in "
+                          "batches", server.errors())
+
+    def test_what_init_cannot_try_is_learnt_from_the_first_call(self):
+        def fill_inited(root):
+            done = command("init", put(root, "takes_77"))
+            assert done.returncode == 0, done.stderr
+            text = (root / "takes_77" / "config.pbtxt").read_text()
+            assert "\nmax_batch_size" not in text, text
+        with contextlib.closing(serving.Server(fill=fill_inited)) as server:
+            def rows_together():
+                return json.loads(server.get("/v2/models/takes_77/config"))["max_batch_size"]
+            self.assertEqual(rows_together(), 0)
+            self.assertIn("could not be tried", server.errors())
+            shape, data = call(server, "takes_77", [1.0] * 154, [2, 77])
+            self.assertEqual((shape, data), ([2, 1], [77, 77]))
+            while rows_together() == 0:
+                self.assertIsNone(server.process.poll(), server.errors())
+            self.assertEqual(rows_together(), 4)
+
+    def test_a_graph_that_gives_another_rank_than_it_declares_serves_with_what_init_writes(self):
+        def fill_ranks(root):
+            for name in ("rank", "rank_inited"):
+                put(root, "rank", name)
+            done = command("init", root / "rank_inited" / "1" / "model.onnx")
+            assert done.returncode == 0, done.stderr
+            text = (root / "rank_inited" / "config.pbtxt").read_text()
+            assert "output {" not in text and "'y': FP32 [] in the graph, and one row" in text, text
+            put(root, "rank", "rank_stated", config='input { name: "x" data_type: TYPE_FP32 '
+                'dims: [ -1, 4 ] }\noutput { name: "y" data_type: TYPE_FP32 dims: [ 1 ] }\n')
+        with contextlib.closing(serving.Server(fill=fill_ranks)) as server:
+            for model in ("rank", "rank_inited", "rank_stated"):
+                for rows in (1, 3):
+                    values = [float(i) for i in range(4 * rows)]
+                    self.assertEqual(call(server, model, values, [rows, 4]),
+                                     ([rows, 2, 2], values), model)
+
+    def test_init_proposes_no_batch_whose_rows_depend_on_others_far_away(self):
+        done = command("init", DATA / "fourth_before.onnx", "--out", "-")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("\nmax_batch_size: 4\n", done.stdout)
+        self.assertNotIn("# max_batch_size", done.stdout)
+
+        def declared(root):
+            put(root, "fourth_before", config='max_batch_size: 16\n'
+                'input { name: "x" data_type: TYPE_FP32 dims: [ 8 ] }\n'
+                'output { name: "y" data_type: TYPE_FP32 dims: [ 8 ] }\n')
+        with contextlib.closing(serving.Server(fill=declared)) as server:
+            self.assertIn("max_batch_size is 16, and answers depend on what else is in the batch",
+                          server.errors())
 
     def test_a_scalar_is_taken_as_it_is_and_as_a_configuration_writes_it(self):
         def scalars(root):

@@ -197,7 +197,10 @@ Expected<std::shared_ptr<const BatchOutput>> Scatter(std::vector<Ort::Value>&& v
                       "gives one row for each of its inputs",
                       i, ToString(shape), rows));
     }
-    if (specs[i].reshape) {
+    // What is stated as [1], for a scalar, goes as it comes if it is none: a graph may declare
+    // another rank than it gives.
+    const bool scalar = specs[i].reshape && specs[i].reshape->empty();
+    if (specs[i].reshape && !(scalar && !shape.empty())) {
       if (!FitsDims(shape, *specs[i].reshape)) {
         return Internal(fmt::format("output '{}' has shape {}, which its reshape {} does not allow",
                                     specs[i].name, ToString(shape), ToString(*specs[i].reshape)));

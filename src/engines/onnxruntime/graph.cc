@@ -410,6 +410,10 @@ std::uint64_t ContentsOf(std::span<const std::shared_ptr<Graph>> exits) {
 }
 
 Status MatchTensors(ModelSpec& spec, const Graph& graph) {
+  const auto fixed = [](const TensorSpec& tensor) {
+    return tensor.dims.empty() || tensor.dims[0] >= 0;
+  };
+  if (spec.max_batch < 0 && std::ranges::any_of(spec.inputs, fixed)) spec.max_batch = 0;
   if (spec.max_batch < 0) spec.max_batch = AssumedBatch(graph);
   if (spec.inputs.empty()) spec.inputs = graph.inputs;
   if (Status ok = CheckOptional(spec, graph); !ok) return ok;

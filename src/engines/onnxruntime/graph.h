@@ -48,7 +48,8 @@ std::uint64_t ContentsOf(std::span<const std::shared_ptr<Graph>> exits);
 // Completes the tensors of `spec` from the graph where there are none, and checks them where there
 // are: the inputs that the graph needs, any that have a default in it, outputs that the graph has,
 // equal types and dimensions, or those of their `reshape`, that agree. A scalar of the graph may be
-// stated as [1]: that is a reshape. An optional input needs a default.
+// stated as [1]: that is a reshape. Of a tensor whose shape the graph does not know, what is stated
+// counts. An optional input needs a default.
 Status MatchTensors(ModelSpec& spec, const Graph& graph);
 
 }  // namespace tactus

@@ -145,6 +145,21 @@ TEST_F(OnnxReshape, DimsThatDifferInTheBatchAloneSaySo) {
               HasSubstr("(max_batch_size is 0: state the first dimension in dims too, [-1,2])"));
 }
 
+// tests/data/rank.onnx declares a scalar, and gives [N,2,2].
+TEST_F(OnnxReshape, WhatIsStatedOfAScalarThatIsNoneGoesAsItComes) {
+  const std::filesystem::path root = kSourceDir;
+  ModelSpec spec{.name = "rank", .max_batch = 0};
+  spec.exits = {{"1", root / "tests/data/rank.onnx"}};
+  spec.outputs = {{"y", DataType::kFp32, {1}}};
+  const auto model = engine_->Load(spec, LaneSpec{});
+  ASSERT_TRUE(model) << model.error().message;
+  const BatchResult result =
+      RunBatch(*engine_, *model, Row().Add<float>({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}));
+  ASSERT_TRUE(result.status) << result.status.error().message;
+  EXPECT_THAT(result.output->tensors[0].shape, ElementsAre(2, 2, 2));
+  EXPECT_THAT(Values<float>(result.output->tensors[0].data), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+}
+
 TEST_F(OnnxReshape, AReshapeThatTheGraphHasNotIsAnError) {
   ModelSpec spec = Vector();
   spec.inputs[1].reshape.reset();

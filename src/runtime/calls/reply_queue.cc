@@ -122,16 +122,14 @@ void Count(const PendingCall& pending, Outcome outcome, TimePoint now) {
   counters.last_inference_ms.store(WallClock::UnixMillis(), std::memory_order_relaxed);
 }
 
-// Why the call cannot be answered as the rows of batches, where its model was only assumed to have
-// them: a batch was none, or its rows' answers do not fit together.
+// Why the call cannot be answered as the rows of batches: a batch was none. Or, where its model was
+// only assumed to have them, its rows' answers do not fit together.
 std::optional<Error> NotBatched(const PendingCall& pending, const InferReply& reply) {
-  if (pending.model->spec.batch_origin != BatchOrigin::kAssumed || pending.call.granted ||
-      pending.model->spec.max_batch == 0) {
-    return std::nullopt;
-  }
+  if (pending.call.granted || pending.model->spec.max_batch == 0) return std::nullopt;
   for (const CallRow& row : pending.rows) {
     if (row.no_batch) return *row.error;
   }
+  if (pending.model->spec.batch_origin != BatchOrigin::kAssumed) return std::nullopt;
   const bool all_answered = Weight(Worst(pending.rows).outcome) == 0;
   return all_answered && !reply.status ? std::optional(reply.status.error()) : std::nullopt;
 }

@@ -180,7 +180,9 @@ Expected<std::shared_ptr<ServedModel>> ModelHost::Prepare(ModelSpec spec) {
   auto tried = LoadTried(std::move(spec), **engine, LanesAtFirst(traits), first);
   if (!tried) return std::unexpected(std::move(tried.error()));
   for (const std::string& line : tried->said) Say(line);
-  if (!tried->sizes.empty()) Say(tried->sizes);
+  for (const std::string& line : {tried->sizes, tried->rows}) {
+    if (!line.empty()) Say(line);
+  }
   // Whatever the model is made for: nobody is to take these answers for the model's own.
   if (traits.emulated) tried->spec.platform = "emulated";
   auto model = std::make_shared<ServedModel>(std::move(tried->spec), **engine);

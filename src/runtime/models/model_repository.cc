@@ -285,25 +285,27 @@ Status ModelRepository::StopBatching(const ServedModel& old, const std::string& 
   spec.parameters["batching_stopped"] = why;
   Status replaced = Replace(old, std::move(spec));
   if (!old.batching_stopped.exchange(true)) {
-    Say(replaced
-            ? fmt::format("model '{}' runs in batches no more, each request runs alone: it was "
-                          "assumed to, and {}",
-                          old.spec.name, why)
-            : fmt::format("model '{}' should run in batches no more, since {}; it cannot be "
-                          "loaded without: {}",
-                          old.spec.name, why, replaced.error().message));
+    Say(replaced ? fmt::format(
+                       "model '{}' runs in batches no more, each request runs alone: it was "
+                       "{} to, and {}",
+                       old.spec.name,
+                       old.spec.batch_origin == BatchOrigin::kAssumed ? "assumed" : "declared", why)
+                 : fmt::format("model '{}' should run in batches no more, since {}; it cannot be "
+                               "loaded without: {}",
+                               old.spec.name, why, replaced.error().message));
   }
   return replaced;
 }
 
 void ModelRepository::TryAgain(const ServedModel& old, const std::map<std::string, Shape>& shapes) {
   // As many rows as an assumed batch takes at most; larger calls would be refused from then on.
-  constexpr std::int64_t kMostRows = 4;
+  constexpr int kTritonsDefault = 4;
+  const int most = old.spec.assumed_batch < 0 ? kTritonsDefault : old.spec.assumed_batch;
   for (const auto& [input, shape] : shapes) {
-    if (!shape.empty() && shape[0] > kMostRows) return;
+    if (!shape.empty() && shape[0] > most) return;
   }
   ModelSpec spec = old.spec;
-  spec.max_batch = -1;
+  spec.max_batch = old.spec.assumed_batch;
   spec.found_shapes = shapes;
   if (Status tried = Replace(old, std::move(spec)); !tried) Say(tried.error().message);
 }

@@ -114,6 +114,27 @@ Status ReadService(const DeclaredConfig& config, ModelSpec& spec) {
   return {};
 }
 
+// Of a batch that nobody has declared, as `tactus init` writes it.
+Status ReadBatch(const DeclaredConfig& config, ModelSpec& spec) {
+  const std::string* text = FindParameter(config.message(), "batch");
+  if (text == nullptr) return {};
+  if (*text != "assumed") {
+    return config.WrongParameter(
+        "batch", fmt::format("'{}' is not \"assumed\", which is all that it may be; without it, "
+                             "max_batch_size is declared",
+                             *text));
+  }
+  if (spec.platform != "onnxruntime_onnx") {
+    return config.WrongParameter("batch",
+                                 "only graphs of ONNX are tried; without it, max_batch_size is "
+                                 "declared");
+  }
+  spec.batch_origin = BatchOrigin::kAssumed;
+  // For the engine to find out; dims then have the batch dimension, if it is one.
+  if (spec.max_batch == 0) spec.max_batch = -1;
+  return {};
+}
+
 Status ReadProfile(const DeclaredConfig& config, const fs::path& folder, ModelSpec& spec) {
   const std::string* text = FindParameter(config.message(), "profile");
   if (text == nullptr) return {};
@@ -196,8 +217,8 @@ Status ReadExits(const DeclaredConfig& config, const fs::path& version_folder, M
   return ReadAccuracy(config, spec);
 }
 
-constexpr std::array<std::string_view, 6> kOurKeys{"slo_ms", "priority",   "profile",
-                                                   "exits",  "exit_names", "accuracy"};
+constexpr std::array<std::string_view, 7> kOurKeys{"slo_ms",     "priority", "profile", "exits",
+                                                   "exit_names", "accuracy", "batch"};
 constexpr std::string_view kShapeKey = "profile_shape.";
 
 bool IsOurs(const ModelConfig& config, std::string_view key) {
@@ -359,6 +380,7 @@ Expected<ModelSpec> SpecOf(const DeclaredConfig& config, const fs::path& folder,
   spec.inputs = std::move(*inputs);
   spec.outputs = std::move(*outputs);
   if (auto read = ReadService(config, spec); !read) return std::unexpected(read.error());
+  if (auto read = ReadBatch(config, spec); !read) return std::unexpected(read.error());
   if (auto read = ReadProfile(config, folder, spec); !read) return std::unexpected(read.error());
   if (auto read = ReadExits(config, folder / std::to_string(version), spec); !read) {
     return std::unexpected(read.error());

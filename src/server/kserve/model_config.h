@@ -10,6 +10,8 @@
 //   exit_names  their names, by comma; default "1", "2", ...
 //   accuracy    one fraction in [0, 1] for each exit, by comma
 //   profile     of an emulated model: the file of the folder that holds its latencies
+//   batch       "assumed": max_batch_size is tried, and given up where it is none; without
+//               max_batch_size, the engine finds it out, and dims are whole
 //   profile_shape.INPUT   sizes for the open dimensions of an input while it is profiled, by comma
 //   any_shape.TENSOR      "true": whatever shape the tensor has, it is none that dims state
 #pragma once

@@ -102,6 +102,25 @@ TEST_F(ModelConfigTest, AFolderWithoutConfigurationHoldsAnOnnxModel) {
   EXPECT_EQ(spec->exits[0].graph, folder_ / "1" / "model.onnx");
 }
 
+TEST_F(ModelConfigTest, ABatchMayBeAssumed) {
+  Graph("1", "model.onnx");
+  const auto spec = [&](const std::string& text) {
+    Config(text);
+    return ReadModelSpec(folder_, 1, "");
+  };
+  const std::string assumed = "parameters { key: 'batch' value { string_value: 'assumed' } }\n";
+  EXPECT_EQ(spec("max_batch_size: 8")->batch_origin, BatchOrigin::kDeclared);
+  const auto eight = spec("max_batch_size: 8 " + assumed);
+  ASSERT_TRUE(eight) << eight.error().message;
+  EXPECT_EQ(eight->batch_origin, BatchOrigin::kAssumed);
+  EXPECT_EQ(eight->max_batch, 8);
+  const auto unknown = spec(assumed + "input { name: 'x' data_type: TYPE_FP32 dims: [ -1, 4 ] }");
+  ASSERT_TRUE(unknown) << unknown.error().message;
+  EXPECT_EQ(unknown->batch_origin, BatchOrigin::kAssumed);
+  EXPECT_EQ(unknown->max_batch, -1);
+  EXPECT_EQ(unknown->inputs[0].dims, (Shape{-1, 4}));
+}
+
 TEST_F(ModelConfigTest, ModelsWithoutGraphsNeedNoFiles) {
   Config(
       "backend: 'emulated' max_batch_size: 4 "
@@ -394,6 +413,11 @@ TEST_F(ModelConfigTest, MistakesInOurParametersNameTheKeysLine) {
   EXPECT_THAT(mistake("exit_names", "a,b"), HasSubstr("2 names for 1 exits"));
   EXPECT_THAT(mistake("accuracy", "0.5,0.6"), HasSubstr("2 values for 1 exits"));
   EXPECT_THAT(mistake("accuracy", "90"), HasSubstr("not a fraction"));
+  EXPECT_THAT(mistake("batch", "8"),
+              HasSubstr("3:8: parameters[\"batch\"]: '8' is not \"assumed\""));
+  EXPECT_THAT(Mistake("platform: 'identity'\n"
+                      "parameters { key: \"batch\" value { string_value: \"assumed\" } }"),
+              HasSubstr("only graphs of ONNX are tried"));
 }
 
 // A deadline whose key is misspelt would otherwise silently be the server's default.

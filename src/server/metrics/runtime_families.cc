@@ -41,8 +41,8 @@ ModelFlags FlagsOf(const RuntimeReading& reading) {
   }
   MetricFamily unbatched =
       Family("tactus_model_batching_stopped",
-             "1 where the model was assumed to run in batches, and its calls showed that it does "
-             "not: each runs alone.",
+             "1 where the model was assumed or declared to run in batches, and its calls showed "
+             "that it does not: each runs alone.",
              MetricType::Gauge);
   for (const ModelStatistics& model : reading.statistics) {
     if (model.batching_stopped) Add(unbatched, ModelLabels(model.name, model.version), 1);

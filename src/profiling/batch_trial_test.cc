@@ -1,0 +1,261 @@
+// How a batch is tried: without these, rows would be run together that depend on others far away in
+// the batch, on equal ones, or on others behind noise.
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/rng.h"
+#include "profiling/graph_engine_for_test.h"
+
+namespace tactus {
+namespace {
+
+using testing::Each;
+using testing::Graph;
+using testing::GraphEngine;
+using testing::GraphSpec;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::Said;
+using testing::Table;
+using testing::TryGraph;
+using testing::TwoOutputs;
+
+constexpr const char* kDepends = "answers depend on what else is in the batch";
+
+ModelSpec AssumedSpec(int max_batch) {
+  ModelSpec spec = GraphSpec(max_batch);
+  spec.batch_origin = BatchOrigin::kAssumed;
+  return spec;
+}
+
+// Each row less `weight` of the one that stands `distance` places before it.
+Graph LessTheOneBefore(std::size_t distance, float weight) {
+  return [=](const Table& rows) {
+    Table out = rows;
+    for (std::size_t r = distance; r < rows.size(); ++r) {
+      for (std::size_t i = 0; i < out[r].size(); ++i) out[r][i] -= weight * rows[r - distance][i];
+    }
+    return std::optional(out);
+  };
+}
+
+TEST(BatchTrial, ADependenceOnARowAtAnyDistanceShows) {
+  for (std::size_t distance = 1; distance < 16; ++distance) {
+    for (const float weight : {1.0f, 1e-4f}) {
+      GraphEngine engine(LessTheOneBefore(distance, weight));
+      const auto tried = TryGraph(engine, GraphSpec(16));
+      ASSERT_TRUE(tried);
+      EXPECT_EQ(tried->spec.max_batch, 16);
+      // What is as far away as it can be has one pair of places only: a little of it may be missed.
+      if (distance == 15 && weight < 1) continue;
+      EXPECT_THAT(Said(*tried), HasSubstr(kDepends)) << distance << " " << weight;
+    }
+    GraphEngine again(LessTheOneBefore(distance, 1));
+    const auto assumed = TryGraph(again, AssumedSpec(16));
+    ASSERT_TRUE(assumed);
+    EXPECT_EQ(assumed->spec.max_batch, 0) << distance;
+  }
+}
+
+// Also on those behind it.
+TEST(BatchTrial, ADependenceOnALaterRowShows) {
+  for (std::size_t distance = 1; distance < 16; ++distance) {
+    GraphEngine engine([&](const Table& rows) {
+      Table out = rows;
+      for (std::size_t r = 0; r + distance < rows.size(); ++r) out[r] = rows[r + distance];
+      return std::optional(out);
+    });
+    const auto tried = TryGraph(engine, AssumedSpec(16));
+    ASSERT_TRUE(tried);
+    EXPECT_EQ(tried->spec.max_batch, 0) << distance;
+  }
+}
+
+TEST(BatchTrial, TheWholeBatchIsTried) {
+  for (const int most : {2, 3, 4, 5, 8, 16, 64}) {
+    std::size_t largest = 0;
+    GraphEngine engine([&](const Table& rows) {
+      largest = std::max(largest, rows.size());
+      return std::optional(rows);
+    });
+    const auto tried = TryGraph(engine, GraphSpec(most));
+    ASSERT_TRUE(tried);
+    EXPECT_EQ(largest, static_cast<std::size_t>(most));
+    EXPECT_EQ(Said(*tried) + tried->rows, "");
+    EXPECT_EQ(tried->spec.max_batch, most);
+  }
+}
+
+TEST(BatchTrial, ABatchThatRunsWithFewRowsOnlyIsDoubted) {
+  const Graph few = [](const Table& rows) {
+    return rows.size() > 10 ? std::nullopt : std::optional(rows);
+  };
+  GraphEngine engine(few);
+  const auto tried = TryGraph(engine, GraphSpec(16));
+  ASSERT_TRUE(tried);
+  EXPECT_THAT(Said(*tried), HasSubstr("not all batches run"));
+  GraphEngine again(few);
+  EXPECT_THAT(Said(*TryGraph(again, GraphSpec(8))), Not(HasSubstr("not all batches run")));
+}
+
+// As Unique: two callers may send the same.
+TEST(BatchTrial, EqualRowsAreTried) {
+  GraphEngine engine([](const Table& rows) {
+    Table out;
+    for (const auto& row : rows) {
+      if (std::ranges::find(out, row) == out.end()) out.push_back(row);
+    }
+    return std::optional(out);
+  });
+  const auto tried = TryGraph(engine, GraphSpec(-1));
+  ASSERT_TRUE(tried);
+  EXPECT_EQ(tried->spec.max_batch, 0);
+  EXPECT_THAT(Said(*tried), HasSubstr("1 rows"));
+}
+
+TEST(BatchTrial, AnAssumedBatchOfAConfigurationIsGivenUpWhereItIsNone) {
+  for (const float weight : {0.0f, 1.0f}) {
+    GraphEngine engine(Each([=](float x, float mean) { return x - weight * mean; }));
+    const auto tried = TryGraph(engine, AssumedSpec(8));
+    ASSERT_TRUE(tried);
+    EXPECT_EQ(tried->spec.max_batch, weight > 0 ? 0 : 8);
+    EXPECT_EQ(tried->spec.assumed_batch, 8);
+    EXPECT_EQ(tried->spec.batch_origin, BatchOrigin::kAssumed);
+  }
+  GraphEngine misshapen([](const Table& rows) {
+    return std::optional(Table(30 * rows.size(), std::vector<float>{1}));
+  });
+  const auto tried = TryGraph(misshapen, AssumedSpec(8));
+  ASSERT_TRUE(tried) << tried.error().message;
+  EXPECT_EQ(tried->spec.max_batch, 0);
+}
+
+// Adds noise to what `change` makes of each number and of the whole batch's mean; `scale` of the
+// noise, by that mean.
+class Noisy {
+ public:
+  explicit Noisy(std::function<float(float)> scale, float weight = 0)
+      : scale_(std::move(scale)), weight_(weight) {}
+
+  std::optional<Table> operator()(const Table& rows) {
+    return Each([this](float x, float mean) {
+      return x - weight_ * mean + scale_(mean) * static_cast<float>(rng_.Normal());
+    })(rows);
+  }
+
+ private:
+  Rng rng_ = Rng::Stream(7, "noise");
+  std::function<float(float)> scale_;
+  float weight_;
+};
+
+float Even(float) { return 1; }
+
+TEST(BatchTrial, NoiseCostsNoBatchAndIsSaid) {
+  for (const float scale : {1.0f, 1e-4f, 1e-2f}) {
+    const Noisy noisy([scale](float) { return scale; });
+    GraphEngine engine(noisy);
+    const auto tried = TryGraph(engine, GraphSpec(-1));
+    ASSERT_TRUE(tried);
+    EXPECT_EQ(tried->spec.max_batch, 4) << scale << Said(*tried);
+    EXPECT_THAT(Said(*tried), HasSubstr("'y', which differs each time for the same input"));
+    GraphEngine again(noisy);
+    const auto declared = TryGraph(again, GraphSpec(16));
+    ASSERT_TRUE(declared);
+    EXPECT_EQ(declared->spec.max_batch, 16);
+    EXPECT_THAT(Said(*declared), HasSubstr("'y' differs each time for the same input"));
+    EXPECT_THAT(Said(*declared), Not(HasSubstr(kDepends)));
+  }
+}
+
+TEST(BatchTrial, NoiseHidesNoDependence) {
+  // On the mean of the numbers, or on their spread.
+  for (const Noisy& noisy :
+       {Noisy(Even, 1), Noisy(Even, 0.1f), Noisy([](float mean) { return 1 + std::abs(mean); })}) {
+    GraphEngine engine(noisy);
+    const auto tried = TryGraph(engine, GraphSpec(-1));
+    ASSERT_TRUE(tried);
+    EXPECT_EQ(tried->spec.max_batch, 0) << Said(*tried);
+    EXPECT_THAT(Said(*tried), HasSubstr(kDepends));
+    EXPECT_THAT(Said(*tried), Not(HasSubstr("unlike rows gave together")));
+    GraphEngine again(noisy);
+    const auto declared = TryGraph(again, GraphSpec(8));
+    ASSERT_TRUE(declared);
+    EXPECT_EQ(declared->spec.max_batch, 8);
+    EXPECT_THAT(Said(*declared), HasSubstr(kDepends));
+  }
+}
+
+// As dropout that is left on.
+TEST(BatchTrial, WhatIsSetToZeroByChanceCostsNoBatch) {
+  Rng rng = Rng::Stream(3, "dropout");
+  GraphEngine engine(Each([&rng](float x, float) { return rng.Uniform() < 0.2 ? 0 : x; }));
+  const auto tried = TryGraph(engine, GraphSpec(-1));
+  ASSERT_TRUE(tried);
+  EXPECT_EQ(tried->spec.max_batch, 4) << Said(*tried);
+}
+
+// As dropout whose generator is seeded anew for each run: each place has a mask of its own.
+TEST(BatchTrial, NoiseThatIsAnotherInEachPlaceCostsNoBatch) {
+  Rng runs = Rng::Stream(6, "runs");
+  GraphEngine engine([&runs](const Table& rows) {
+    Rng places = Rng::Stream(11, "places");
+    Table out = rows;
+    for (auto& row : out) {
+      for (float& value : row) {
+        const double place = places.Uniform();
+        if (place < 0.4 || (place < 0.8 && runs.Uniform() < 0.5)) value = 0;
+      }
+    }
+    return std::optional(out);
+  });
+  const auto tried = TryGraph(engine, GraphSpec(-1));
+  ASSERT_TRUE(tried);
+  EXPECT_EQ(tried->spec.max_batch, 4) << Said(*tried);
+}
+
+TEST(BatchTrial, LabelsOfChanceCostNoBatchAndHideNoDependence) {
+  for (const float weight : {0.0f, 1.0f}) {
+    Rng rng = Rng::Stream(3, "labels");
+    GraphEngine engine(Each([&rng, weight](float x, float mean) {
+      return std::floor(x + weight * mean + static_cast<float>(rng.Normal()));
+    }));
+    ModelSpec spec = GraphSpec(-1);
+    spec.outputs[0].type = DataType::kInt32;
+    const auto tried = TryGraph(engine, spec);
+    ASSERT_TRUE(tried);
+    EXPECT_EQ(tried->spec.max_batch, weight > 0 ? 0 : 4) << Said(*tried);
+  }
+}
+
+TEST(BatchTrial, AnOutputOfChanceDoesNotExcuseTheOthers) {
+  for (const float depends : {1.0f, 0.0f}) {
+    GraphEngine engine(Noisy(Even),
+                       Each([depends](float x, float mean) { return x - depends * mean; }));
+    const auto tried = TryGraph(engine, TwoOutputs(-1));
+    ASSERT_TRUE(tried);
+    EXPECT_EQ(tried->spec.max_batch, depends > 0 ? 0 : 4) << Said(*tried);
+  }
+}
+
+TEST(BatchTrial, SaysWhatARowGave) {
+  for (const int most : {-1, 0, 8}) {
+    GraphEngine engine(Each([](float x, float) { return x; }));
+    const auto tried = TryGraph(engine, GraphSpec(most));
+    ASSERT_TRUE(tried);
+    EXPECT_EQ(tried->gave, std::vector<Shape>{(Shape{1, 8})});
+    EXPECT_FALSE(tried->undecided);
+  }
+  GraphEngine none([](const Table&) { return std::optional<Table>(); });
+  const auto tried = TryGraph(none, GraphSpec(-1));
+  ASSERT_TRUE(tried);
+  EXPECT_EQ(tried->gave, std::vector<Shape>());
+  EXPECT_TRUE(tried->undecided);
+}
+
+}  // namespace
+}  // namespace tactus
