@@ -81,11 +81,7 @@ std::string ErrorAt(const std::vector<double>& errors, double part) {
 void PrintErrors(const std::vector<double>& fitted, const std::vector<double>& held_out,
                  const std::vector<double>& none) {
   TextTable table;
-  table.AddColumn("error of", "");
-  table.AddColumn("fitted", "%");
-  table.AddColumn("held out", "%");
-  table.AddColumn("no model", "%");
-  table.AddColumn("paper", "%");
+  table.AddColumns("error of|fitted [%]|held out [%]|no model [%]|paper [%]");
   for (const auto& [name, part, paper] : {std::tuple{"P50", 0.5, "-"},
                                           {"P90", 0.9, "10.26"},
                                           {"P95", 0.95, "13.98"},

@@ -39,11 +39,7 @@ std::string OfBound(double rate, double bound) { return bound > 0 ? Percent(rate
 
 std::string PeakTable(const Found& found) {
   TextTable table;
-  table.AddColumn("policy", "");
-  table.AddColumn("peak", "r/s");
-  table.AddColumn("+-95%", "r/s");
-  table.AddColumn("staggered", "%");
-  table.AddColumn("fluid", "%");
+  table.AddColumns("policy|peak [r/s]|+-95% [r/s]|staggered [%]|fluid [%]");
   AddUsageColumns(table);
   table.AddColumn("limited", "by");
   for (const Row& row : found.rows) {
@@ -64,12 +60,7 @@ double GoodputOf(const RunReport& run) { return run.all.goodput_rps; }
 
 std::string LoadTable(const std::vector<Row>& rows) {
   TextTable table;
-  table.AddColumn("policy", "");
-  table.AddColumn("load", "x peak");
-  table.AddColumn("offered", "r/s");
-  table.AddColumn("goodput", "r/s");
-  table.AddColumn("of peak's", "%");
-  table.AddColumn("viol.", "%");
+  table.AddColumns("policy|load [x peak]|offered [r/s]|goodput [r/s]|of peak's [%]|viol. [%]");
   AddUsageColumns(table);
   for (const Row& row : rows) {
     for (const LoadedRuns& load : row.result.beside) {

@@ -90,14 +90,9 @@ std::string NamesIn(const PartitionProblem& problem, const Partition& partition,
 
 std::string ToTable(const PartitionProblem& problem, const FoundPartition& found) {
   TextTable table;
-  table.AddColumn("sub-cluster", "");
-  table.AddColumn("models", "");
-  table.AddColumn("rate", "r/s");
-  table.AddColumn("of average", "%");
-  table.AddColumn("static", "MB");
-  table.AddColumn("of average", "%");
-  table.AddColumn("dynamic", "MB");
-  table.AddColumn("memory", "MB");
+  table.AddColumns(
+      "sub-cluster|models|rate [r/s]|of average [%]|static [MB]|of average [%]|"
+      "dynamic [MB]|memory [MB]");
   const auto loads = LoadsOf(problem, found.partition);
   double rate = 0;
   double memory = 0;

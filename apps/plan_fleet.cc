@@ -60,12 +60,7 @@ std::string LatencyText(Duration latency, Duration slo) {
 
 std::string StageTable(const FleetPlan& plan, const FleetInput& input) {
   TextTable table;
-  for (const char* what : {"pipeline, stage", "device", "batch", "instances"}) {
-    table.AddColumn(what, "");
-  }
-  table.AddColumn("window", "ms");
-  table.AddColumn("items", "r/s");
-  table.AddColumn("busy", "%");
+  table.AddColumns("pipeline, stage|device|batch|instances|window [ms]|items [r/s]|busy [%]");
   const auto lines = ByStage(plan);
   for (FleetPipelineId::rep p = 0; p < input.pipelines.size(); ++p) {
     const FleetPipeline& pipeline = input.pipelines[p];

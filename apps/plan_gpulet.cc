@@ -232,15 +232,9 @@ std::string Drawing(const Plan& plan, const PlanInput& input) {
 
 std::string ToTable(const Plan& plan, const PlanInput& input) {
   TextTable table;
-  table.AddColumn("model", "");
-  table.AddColumn("device", "");
-  table.AddColumn("share", "%");
-  table.AddColumn("batch", "");
-  table.AddColumn("runs for", "ms");
-  table.AddColumn("of a cycle of", "ms");
-  table.AddColumn("SLO", "ms");
-  table.AddColumn("sustains", "r/s");
-  table.AddColumn("violations", "%");
+  table.AddColumns(
+      "model|device|share [%]|batch|runs for [ms]|of a cycle of [ms]|SLO [ms]|"
+      "sustains [r/s]|violations [%]");
   const std::vector<ChanceViolations> violations = ViolationsByChance(plan, input).models;
   for (const LanePlan& lane : plan.lanes) {
     for (const PlanEntry& entry : lane.entries) {

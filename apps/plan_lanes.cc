@@ -76,11 +76,7 @@ Expected<FoundLanes> Search(const LanesOptions& options, const Experiment& exper
 
 std::string ToTable(const FoundLanes& found, const LanesOptions& options) {
   TextTable table;
-  table.AddColumn("policy", "");
-  table.AddColumn("lanes", "needed");
-  table.AddColumn("over", "fluid");
-  table.AddColumn("goodput", "r/s");
-  table.AddColumn("worst", "viol. %");
+  table.AddColumns("policy|lanes [needed]|over [fluid]|goodput [r/s]|worst [viol. %]");
   AddUsageColumns(table);
   table.AddColumn("worst", "model");
   for (const LanesRow& row : found.rows) {
