@@ -1,7 +1,6 @@
 // Plain types as protobuf messages, and back. One function names a type's fields in the order in
 // which its message declares them, for writing and for reading:
-//   template <class Io>
-//   void Fields(Io& io, Of<Io, PlanId> id) { io(id.term, id.epoch); }
+//   void Fields(auto& io, Of<decltype(io), PlanId> id) { io(id.term, id.epoch); }
 // What is read is checked by its type: names are short and without NUL, times, numbers and indices
 // are not negative and within bounds. Any() leaves out these checks.
 #pragma once
@@ -21,8 +20,10 @@
 namespace tactus {
 
 // A message is changed only where it is read.
+template <class Io>
+constexpr bool kReads = std::remove_reference_t<Io>::kReads;
 template <class Io, class T>
-using Of = std::conditional_t<Io::kReads, T&, const T&>;
+using Of = std::conditional_t<kReads<Io>, T&, const T&>;
 
 template <class T>
 struct Any {

@@ -1,7 +1,6 @@
 // Values as bytes between two processes of one program on one machine: as the processor has them.
 // One function names the fields of a message, for writing and for reading:
-//   template <class Io>
-//   void Fields(Io& io, Of<Io, Hello> hello) { io(hello.engine, hello.library); }
+//   void Fields(auto& io, Of<decltype(io), Hello> hello) { io(hello.engine, hello.library); }
 #pragma once
 
 #include <cstddef>
@@ -25,8 +24,10 @@ concept Listed = requires(const T& list) {
 };
 
 // A message is changed only where it is read.
+template <class Io>
+constexpr bool kReads = std::remove_reference_t<Io>::kReads;
 template <class Io, class T>
-using Of = std::conditional_t<Io::kReads, T&, const T&>;
+using Of = std::conditional_t<kReads<Io>, T&, const T&>;
 
 class ByteWriter {
  public:

@@ -75,13 +75,12 @@ struct RunAnswer {
 // A type that is known, and dims of which -1 is an open one.
 bool IsSound(const TensorSpec& tensor);
 
-template <class Io>
-void Fields(Io& io, Of<Io, Status> status) {
+void Fields(auto& io, Of<decltype(io), Status> status) {
   bool good = status.has_value();
   io(good);
   if (good) return;
   std::uint8_t code = 0;
-  if constexpr (Io::kReads) {
+  if constexpr (kReads<decltype(io)>) {
     std::string message;
     io(code, message);
     if (code > static_cast<int>(ErrorCode::kInternal)) return io.Spoil();
@@ -92,69 +91,50 @@ void Fields(Io& io, Of<Io, Status> status) {
   }
 }
 // A span of time that passed; what is absurd is none.
-template <class Io>
-void Fields(Io& io, Of<Io, Duration> duration) {
+void Fields(auto& io, Of<decltype(io), Duration> duration) {
   std::int64_t ns = duration.count();
   io(ns);
-  if constexpr (Io::kReads) {
+  if constexpr (kReads<decltype(io)>) {
     const Duration read = Nanos(ns);
     duration = read < Duration{} || read > Seconds(1'000'000) ? Duration{} : read;
   }
 }
-template <class Io>
-void Fields(Io& io, Of<Io, TensorSpec> tensor) {
+void Fields(auto& io, Of<decltype(io), TensorSpec> tensor) {
   io(tensor.name, tensor.type, tensor.dims, tensor.reshape, tensor.optional, tensor.dim_names);
-  if constexpr (Io::kReads) {
+  if constexpr (kReads<decltype(io)>) {
     if (!IsSound(tensor)) io.Spoil();
   }
 }
-template <class Io>
-void Fields(Io& io, Of<Io, ExitSpec> exit) {
+void Fields(auto& io, Of<decltype(io), ExitSpec> exit) {
   std::string graph = exit.graph.native();
   io(exit.name, graph, exit.accuracy);
-  if constexpr (Io::kReads) exit.graph = std::move(graph);
+  if constexpr (kReads<decltype(io)>) exit.graph = std::move(graph);
 }
 // Without what no engine reads: the declared configuration, the profile's path, the SLO.
-template <class Io>
-void Fields(Io& io, Of<Io, ModelSpec> spec) {
+void Fields(auto& io, Of<decltype(io), ModelSpec> spec) {
   io(spec.name, spec.version, spec.platform, spec.max_batch, spec.load, spec.inputs, spec.outputs,
      spec.exits, spec.parameters);
 }
-template <class Io>
-void Fields(Io& io, Of<Io, CpuPlacement> placement) {
+void Fields(auto& io, Of<decltype(io), CpuPlacement> placement) {
   io(placement.threads, placement.cores);
 }
-template <class Io>
-void Fields(Io& io, Of<Io, Hello> hello) {
-  io(hello.engine, hello.library);
-}
-template <class Io>
-void Fields(Io& io, Of<Io, HelloAnswer> answer) {
+void Fields(auto& io, Of<decltype(io), Hello> hello) { io(hello.engine, hello.library); }
+void Fields(auto& io, Of<decltype(io), HelloAnswer> answer) {
   io(answer.status, answer.name, answer.terminates, answer.tries);
 }
-template <class Io>
-void Fields(Io& io, Of<Io, LoadAnswer> answer) {
+void Fields(auto& io, Of<decltype(io), LoadAnswer> answer) {
   io(answer.status, answer.handle, answer.max_batch, answer.inputs, answer.outputs, answer.exits,
      answer.contents);
 }
-template <class Io>
-void Fields(Io& io, Of<Io, MemoryUse> use) {
-  io(use.weight_bytes, use.peak_bytes);
-}
-template <class Io>
-void Fields(Io& io, Of<Io, ArenaUse> arena) {
+void Fields(auto& io, Of<decltype(io), MemoryUse> use) { io(use.weight_bytes, use.peak_bytes); }
+void Fields(auto& io, Of<decltype(io), ArenaUse> arena) {
   io(arena.model, arena.version, arena.bytes, arena.in_use_bytes);
 }
-template <class Io>
-void Fields(Io& io, Of<Io, SampleTensor> sample) {
-  io(sample.shape, sample.bytes);
-}
-template <class Io>
-void Fields(Io& io, Of<Io, RunAnswer::Tensor> tensor) {
+void Fields(auto& io, Of<decltype(io), SampleTensor> sample) { io(sample.shape, sample.bytes); }
+void Fields(auto& io, Of<decltype(io), RunAnswer::Tensor> tensor) {
   io(tensor.shape, tensor.offset, tensor.bytes, tensor.row_bytes);
 }
-template <class Io>
-void Fields(Io& io, Of<Io, RunAnswer> answer) {
+void Fields(auto& io, Of<decltype(io), RunAnswer> answer) {
   io(answer.status, answer.needs, answer.gather, answer.infer, answer.scatter, answer.misshapen,
      answer.cut_jpegs, answer.tensors);
 }
