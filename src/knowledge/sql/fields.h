@@ -8,8 +8,8 @@
 
 namespace tactus::knowledge {
 
-// kTable, its columns, and in the same order a record's fields; kOrder: the columns by which records
-// are read in order.
+// kTable, its columns, and in the same order a record's fields; kOrder: the columns by which
+// records are read in order.
 template <class Record>
 struct Fields;
 
