@@ -182,17 +182,12 @@ void AddAgent(CLI::App& app, CommandContext& context) {
       ->add_option("--state", flags->state,
                    "Folder for the last plan, the worker's process id and its log")
       ->required();
-  command
-      ->add_option(
-          "--models", flags->agent.models.own,
-          "The node's own repository; models that are not in it, or have other bytes there, "
-          "come from the controller")
-      ->check(CLI::ExistingDirectory);
-  command
-      ->add_option("--model-cache-mb", flags->cache_mb,
-                   "Space in --state for models from the controller; of models that no plan needs, "
-                   "the least recently used are removed first")
-      ->check(CLI::Range(1.0, 1e9))
+  AddOption(*command, "--models", flags->agent.models.own, CLI::ExistingDirectory,
+            "The node's own repository; models that are not in it, or have other bytes there, "
+            "come from the controller");
+  AddOption(*command, "--model-cache-mb", flags->cache_mb, CLI::Range(1.0, 1e9),
+            "Space in --state for models from the controller; of models that no plan needs, "
+            "the least recently used are removed first")
       ->capture_default_str();
   command
       ->add_option("--address", flags->agent.worker.address,
@@ -207,10 +202,8 @@ void AddAgent(CLI::App& app, CommandContext& context) {
   command->add_option("--join", flags->join,
                       "A token of `tactus cluster token`: get this node's certificate from the "
                       "controller first, and write node.pem and node.key into --tls");
-  command
-      ->add_option("--grace-seconds", flags->grace_s,
-                   "On SIGTERM: how long the worker has to end its calls")
-      ->check(CLI::Range(0.0, 1e6))
+  AddOption(*command, "--grace-seconds", flags->grace_s, CLI::Range(0.0, 1e6),
+            "On SIGTERM: how long the worker has to end its calls")
       ->capture_default_str();
   command->add_flag("--leave-worker", flags->leave_worker,
                     "On SIGTERM, let the worker serve on; the next agent finds it again");

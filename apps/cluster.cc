@@ -112,8 +112,8 @@ void AddTokenCluster(CLI::App& cluster, CommandContext& context) {
       cluster.add_subcommand("token", "Print a token with which one node may join, once");
   command->add_option("node", flags->node, "Its name: one of the fleet's devices")->required();
   command->add_option("--tls", flags->folder, "Folder of `tactus cluster init`")->required();
-  command->add_option("--hours", flags->hours, "How long the token is good for, in hours")
-      ->check(CLI::Range(0.01, 1e4))
+  AddOption(*command, "--hours", flags->hours, CLI::Range(0.01, 1e4),
+            "How long the token is good for, in hours")
       ->capture_default_str();
   command->callback([flags, &context] {
     const auto token =

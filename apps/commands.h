@@ -66,6 +66,13 @@ inline CLI::Validator NumberFrom(bool zero) {
 inline CLI::Validator AboveZero() { return NumberFrom(false); }
 inline CLI::Validator NotBelowZero() { return NumberFrom(true); }
 
+// An option with what its value has to be.
+template <class Value>
+CLI::Option* AddOption(CLI::App& command, const char* name, Value& value,
+                       const CLI::Validator& check, const std::string& what) {
+  return command.add_option(name, value, what)->check(check);
+}
+
 // In alphabetical order; main.cc calls each.
 void AddAgent(CLI::App& app, CommandContext& context);
 void AddCheck(CLI::App& app, CommandContext& context);

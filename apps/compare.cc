@@ -144,28 +144,23 @@ void AddCompare(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<CompareOptions>();
   CLI::App* command = app.add_subcommand(
       "compare", "Run several policies on one scenario and show them side by side");
-  command->add_option("scenario", options->scenario, "Scenario file (TOML)")
-      ->required()
-      ->check(ReadFile());
+  AddOption(*command, "scenario", options->scenario, ReadFile(), "Scenario file (TOML)")
+      ->required();
   command->add_option("--policies", options->policies, "Policies to compare: edgeserving,all-final")
       ->required()
       ->delimiter(',')
       ->option_text(kCommaList)
       ->allow_extra_args(false);
-  command
-      ->add_option("--seeds", options->seeds, "How many seeds to average over, from --first-seed")
-      ->check(SeedCount())
+  AddOption(*command, "--seeds", options->seeds, SeedCount(),
+            "How many seeds to average over, from --first-seed")
       ->capture_default_str();
-  command
-      ->add_option("--first-seed", options->first_seed,
-                   "The first seed; the others follow it (default: the scenario's)")
-      ->check(SeedRange());
+  AddOption(*command, "--first-seed", options->first_seed, SeedRange(),
+            "The first seed; the others follow it (default: the scenario's)");
   command->add_option("--set", options->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")
       ->option_text(kSettings)
       ->allow_extra_args(false);
   command->add_option("--sweep", options->sweep, "One run for each value: rate_rps=100,200,400");
-  command->add_option("--json", options->json, "Write every run to this file")
-      ->check(WritableFile());
+  AddOption(*command, "--json", options->json, WritableFile(), "Write every run to this file");
   command->add_flag("--wide", options->wide, "Show every model, and how requests ended");
   command->callback([options, &context] { context.exit_code = RunCompare(*options); });
 }

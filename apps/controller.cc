@@ -113,10 +113,8 @@ void AddControllerLife(CLI::App& command, ControllerLifeFlags& life) {
       ->capture_default_str();
   command.add_option("--name", life.name,
                      "Name of this controller among the others (default: --listen)");
-  command
-      .add_option("--lease-seconds", life.lease_s,
-                  "How long a silent leader remains the leader before another takes over")
-      ->check(CLI::Range(2.0, 3600.0))
+  AddOption(command, "--lease-seconds", life.lease_s, CLI::Range(2.0, 3600.0),
+            "How long a silent leader remains the leader before another takes over")
       ->capture_default_str();
 }
 
@@ -126,9 +124,9 @@ void AddController(CLI::App& app, CommandContext& context) {
   auto flags = std::make_shared<ControllerFlags>();
   CLI::App* command = app.add_subcommand(
       "controller", "Plan a fleet for the nodes that are running, and roll the plans out");
-  command->add_option("fleet", flags->fleet, "Devices, links, costs and pipelines (TOML)")
-      ->required()
-      ->check(ReadFile());
+  AddOption(*command, "fleet", flags->fleet, ReadFile(),
+            "Devices, links, costs and pipelines (TOML)")
+      ->required();
   command
       ->add_option(
           "--listen", flags->listen,
@@ -141,11 +139,9 @@ void AddController(CLI::App& app, CommandContext& context) {
   command->add_option("--tls", flags->tls,
                       "Folder of `tactus cluster init`: the authority that lets nodes in, and this "
                       "controller's certificate for agents");
-  command
-      ->add_option("--models", flags->models,
-                   "Repository from which nodes get their models (default: models/ beside the "
-                   "fleet, if it is there)")
-      ->check(CLI::ExistingDirectory);
+  AddOption(*command, "--models", flags->models, CLI::ExistingDirectory,
+            "Repository from which nodes get their models (default: models/ beside the "
+            "fleet, if it is there)");
   std::string names = "One of";
   for (const FleetPlannerInfo& each : FleetPlanners()) {
     names += fmt::format("{} {}", names == "One of" ? "" : ",", each.name);
@@ -153,36 +149,23 @@ void AddController(CLI::App& app, CommandContext& context) {
   command->add_option(
       "--planner", flags->planner,
       names + "; else the one that the file's [fleet] names, or " + FleetRun{}.planner);
-  command
-      ->add_option("--replan-seconds", flags->replan_s,
-                   "How often to make a new plan for the measured rates")
-      ->check(CLI::Range(1.0, 1e6))
+  AddOption(*command, "--replan-seconds", flags->replan_s, CLI::Range(1.0, 1e6),
+            "How often to make a new plan for the measured rates")
       ->capture_default_str();
-  command
-      ->add_option(
-          "--autoscale-seconds", flags->autoscale_s,
-          "How often OctopInf's AutoScaler looks whether a stage needs an instance more or "
-          "less between two plans; 0: never (default: autoscale_s of the file's [fleet], "
-          "or 30)")
-      ->check(CLI::Range(0.0, 1e6));
-  command
-      ->add_option(
-          "--links-seconds", flags->links_s,
-          "Least time between two plans that changed links cause: links that carry far less or "
-          "far more than the plan was made for")
-      ->check(CLI::Range(0.1, 1e6))
+  AddOption(*command, "--autoscale-seconds", flags->autoscale_s, CLI::Range(0.0, 1e6),
+            "How often OctopInf's AutoScaler looks whether a stage needs an instance more or "
+            "less between two plans; 0: never (default: autoscale_s of the file's [fleet], "
+            "or 30)");
+  AddOption(*command, "--links-seconds", flags->links_s, CLI::Range(0.1, 1e6),
+            "Least time between two plans that changed links cause: links that carry far less or "
+            "far more than the plan was made for")
       ->capture_default_str();
-  command
-      ->add_option("--dead-seconds", flags->dead_s,
-                   "How long a node may be silent before plans leave it out; at least 4, for an "
-                   "agent may need 2 to find its controller again")
-      ->check(CLI::Range(4.0, 1e6))
+  AddOption(*command, "--dead-seconds", flags->dead_s, CLI::Range(4.0, 1e6),
+            "How long a node may be silent before plans leave it out; at least 4, for an "
+            "agent may need 2 to find its controller again")
       ->capture_default_str();
-  command
-      ->add_option(
-          "--forget-seconds", flags->forget_s,
-          "How long to keep a model loaded when an absent node might still send requests to it")
-      ->check(CLI::Range(0.0, 1e9))
+  AddOption(*command, "--forget-seconds", flags->forget_s, CLI::Range(0.0, 1e9),
+            "How long to keep a model loaded when an absent node might still send requests to it")
       ->capture_default_str();
   AddControllerLife(*command, flags->life);
   command->callback([flags, &context] { context.exit_code = RunController(*flags); });

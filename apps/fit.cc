@@ -12,7 +12,6 @@
 #include "base/written_file.h"
 #include "commands.h"
 #include "experiment/experiment.h"
-#include "experiment/kept_files.h"
 #include "metrics/text_table.h"
 #include "output_file.h"
 #include "sim/devices/interference_pairs.h"
@@ -81,11 +80,7 @@ std::string ErrorAt(const std::vector<double>& errors, double part) {
 void PrintErrors(const std::vector<double>& fitted, const std::vector<double>& held_out,
                  const std::vector<double>& none) {
   TextTable table;
-  table.AddColumn("error of", "");
-  table.AddColumn("fitted", "%");
-  table.AddColumn("held out", "%");
-  table.AddColumn("no model", "%");
-  table.AddColumn("paper", "%");
+  table.AddColumns("error of|fitted [%]|held out [%]|no model [%]|paper [%]");
   for (const auto& [name, part, paper] : {std::tuple{"P50", 0.5, "-"},
                                           {"P90", 0.9, "10.26"},
                                           {"P95", 0.95, "13.98"},
@@ -144,31 +139,24 @@ void AddFitInterference(CLI::App& fit, CommandContext& context) {
   auto options = std::make_shared<FitOptions>();
   CLI::App* command = fit.add_subcommand(
       "interference", "Fit gpu-lets' linear model of how two lanes of a device slow each other");
-  command
-      ->add_option("pairs", options->pairs,
-                   "Measured pairs (CSV): slowdown,l2,dram,beside_l2,beside_dram and, if it is "
-                   "there, held_out, among others; ./run bench pairs --csv writes it. Or a "
-                   "scenario (.toml): pairs of its models on its simulated device")
-      ->required()
-      ->check(ReadFile());
+  AddOption(*command, "pairs", options->pairs, ReadFile(),
+            "Measured pairs (CSV): slowdown,l2,dram,beside_l2,beside_dram and, if it is "
+            "there, held_out, among others; ./run bench pairs --csv writes it. Or a "
+            "scenario (.toml): pairs of its models on its simulated device")
+      ->required();
   command->add_option("--set", options->settings, "Change a key of the scenario: plan.shares=20,80")
       ->option_text(kSettings)
       ->allow_extra_args(false);
-  command
-      ->add_option(
-          "--held-out", options->held_out,
-          "Part of the pairs to hold out of the fit, drawn at random; overrides the file's "
-          "held_out column (default: 0.3 where there is no such column)")
-      ->check(CLI::Range(0.01, 0.9));
-  command->add_option("--seed", options->seed, "Seed by which pairs are held out (default: 1)")
-      ->check(SeedRange());
+  AddOption(*command, "--held-out", options->held_out, CLI::Range(0.01, 0.9),
+            "Part of the pairs to hold out of the fit, drawn at random; overrides the file's "
+            "held_out column (default: 0.3 where there is no such column)");
+  AddOption(*command, "--seed", options->seed, SeedRange(),
+            "Seed by which pairs are held out (default: 1)");
   command->add_flag("--by-side", options->by_side,
                     "Draw single measurements, so that one side of a pair may be fitted and the "
                     "other held out");
-  command
-      ->add_option("--json", options->json,
-                   "Write the coefficients, the slowdowns and the errors to this file")
-      ->check(WritableFile());
+  AddOption(*command, "--json", options->json, WritableFile(),
+            "Write the coefficients, the slowdowns and the errors to this file");
   command->callback([options, &context] { context.exit_code = RunFit(*options); });
 }
 

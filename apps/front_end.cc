@@ -21,10 +21,8 @@ void AddFrontEnd(CLI::App& app, CommandContext& context) {
       ->delimiter(',')
       ->option_text(kCommaList)
       ->required();
-  command
-      ->add_option("--most-workers", options->most_workers,
-                   "Most workers of the site; the same as for its schedulers")
-      ->check(CLI::Range(1, 1024))
+  AddOption(*command, "--most-workers", options->most_workers, CLI::Range(1, 1024),
+            "Most workers of the site; the same as for its schedulers")
       ->capture_default_str();
   DeclareFrontEnd(*options, *command);
   command->callback([options, &context] { context.exit_code = RunServer<FrontEnd>(*options); });

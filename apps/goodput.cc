@@ -39,11 +39,7 @@ std::string OfBound(double rate, double bound) { return bound > 0 ? Percent(rate
 
 std::string PeakTable(const Found& found) {
   TextTable table;
-  table.AddColumn("policy", "");
-  table.AddColumn("peak", "r/s");
-  table.AddColumn("+-95%", "r/s");
-  table.AddColumn("staggered", "%");
-  table.AddColumn("fluid", "%");
+  table.AddColumns("policy|peak [r/s]|+-95% [r/s]|staggered [%]|fluid [%]");
   AddUsageColumns(table);
   table.AddColumn("limited", "by");
   for (const Row& row : found.rows) {
@@ -64,12 +60,7 @@ double GoodputOf(const RunReport& run) { return run.all.goodput_rps; }
 
 std::string LoadTable(const std::vector<Row>& rows) {
   TextTable table;
-  table.AddColumn("policy", "");
-  table.AddColumn("load", "x peak");
-  table.AddColumn("offered", "r/s");
-  table.AddColumn("goodput", "r/s");
-  table.AddColumn("of peak's", "%");
-  table.AddColumn("viol.", "%");
+  table.AddColumns("policy|load [x peak]|offered [r/s]|goodput [r/s]|of peak's [%]|viol. [%]");
   AddUsageColumns(table);
   for (const Row& row : rows) {
     for (const LoadedRuns& load : row.result.beside) {
@@ -331,27 +322,21 @@ void AddGoodput(CLI::App& app, CommandContext& context) {
       app.add_subcommand("goodput", "Find the highest load that each policy sustains in time");
   Declare(options->search, *command,
           "How many seeds, from --first-seed, each with a search of its own");
-  command->add_option("--precision", options->precision_percent, "Precision of each search, in %")
-      ->check(CLI::Range(0.001, 50.0))
+  AddOption(*command, "--precision", options->precision_percent, CLI::Range(0.001, 50.0),
+            "Precision of each search, in %")
       ->capture_default_str();
-  command
-      ->add_option("--start", options->start_rps,
-                   "Rate at which each search begins (default: the fluid limit); the closer to "
-                   "the peak, the fewer runs")
-      ->check(CLI::Range(0.001, 1e9));
-  command
-      ->add_option("--first-step", options->first_step,
-                   "Factor of a search's first step up or down; the next is its square, up to 2")
-      ->check(CLI::Range(1.001, 2.0))
+  AddOption(*command, "--start", options->start_rps, CLI::Range(0.001, 1e9),
+            "Rate at which each search begins (default: the fluid limit); the closer to "
+            "the peak, the fewer runs");
+  AddOption(*command, "--first-step", options->first_step, CLI::Range(1.001, 2.0),
+            "Factor of a search's first step up or down; the next is its square, up to 2")
       ->capture_default_str();
   command->add_flag("--together", options->search.together,
                     "Judge a rate by the violations of all models' requests together, not of the "
                     "worst model: for models that are alike");
-  command
-      ->add_option("--at", options->multiples,
-                   "Also run at these multiples of the peak: 0.25,0.5,0.75,1.5")
+  AddOption(*command, "--at", options->multiples, CLI::Range(0.001, 100.0),
+            "Also run at these multiples of the peak: 0.25,0.5,0.75,1.5")
       ->delimiter(',')
-      ->check(CLI::Range(0.001, 100.0))
       ->option_text(kCommaList)
       ->allow_extra_args(false);
   command->add_option("--least-staggered", options->least_staggered,
@@ -361,8 +346,8 @@ void AddGoodput(CLI::App& app, CommandContext& context) {
   command->add_option(
       "--least-flat-top", options->least_flat_top,
       "Exit with 1 where an --at above 1 keeps less than this fraction of the peak's goodput");
-  command->add_option("--json", options->json, "Write every run and check to this file")
-      ->check(WritableFile());
+  AddOption(*command, "--json", options->json, WritableFile(),
+            "Write every run and check to this file");
   command->callback([options, &context] { context.exit_code = RunGoodput(*options); });
 }
 

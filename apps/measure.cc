@@ -12,7 +12,6 @@
 #include "commands.h"
 #include "engines/registry.h"
 #include "experiment/experiment.h"
-#include "experiment/kept_files.h"
 #include "measurement/measurement.h"
 #include "output_file.h"
 #include "platform/cpu_affinity.h"
@@ -147,38 +146,30 @@ int RunMeasure(const MeasureCommand& command) {
 void AddMeasure(CLI::App& app, CommandContext& context) {
   auto command = std::make_shared<MeasureCommand>();
   CLI::App* sub = app.add_subcommand("measure", "Run a scenario in real time on real engines");
-  sub->add_option("scenario", command->scenario, "Scenario file (TOML)")
-      ->required()
-      ->check(ReadFile());
+  AddOption(*sub, "scenario", command->scenario, ReadFile(), "Scenario file (TOML)")->required();
   sub->add_option("--models", command->options.models, "Folder of the models");
   sub->add_option("--engine", command->options.engine,
                   "Engine instead of the models' own: " + EngineNames());
   sub->add_option("--onnxruntime", command->options.onnxruntime_library,
                   "libonnxruntime.so or its folder");
-  sub->add_option("--profile", command->profile, "Profile instead of the scenario's")
-      ->check(ReadFile());
+  AddOption(*sub, "--profile", command->profile, ReadFile(), "Profile instead of the scenario's");
   sub->add_option("--policy", command->policy, "Policy instead of the scenario's");
   sub->add_option("--set", command->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")
       ->option_text(kSettings)
       ->allow_extra_args(false);
-  sub->add_option("--seed", command->seed, "Seed instead of the scenario's")->check(SeedRange());
-  sub->add_option("--json", command->json, "Write the report to this file")->check(WritableFile());
-  sub->add_option("--journal", command->options.journal,
-                  "Write every event and decision to this file, for `tactus replay`")
-      ->check(WritableFile());
-  sub->add_option("--predictor", command->options.predictor,
-                  "Start from what the policy learnt in an earlier run (strait)")
-      ->check(ReadFile());
-  sub->add_option("--save-predictor", command->options.save_predictor,
-                  "Write what the policy has learnt by the end to this file (strait)")
-      ->check(WritableFile());
-  sub->add_option("--write-overheads", command->overheads,
-                  "Write the profile with the measured overheads and service ratios to this file")
-      ->check(WritableFile());
-  sub->add_option("--predictions", command->predictions,
-                  "Write the predicted and the measured slowdown of each batch that had neighbours "
-                  "to this file (CSV); for policies that predict it")
-      ->check(WritableFile());
+  AddOption(*sub, "--seed", command->seed, SeedRange(), "Seed instead of the scenario's");
+  AddOption(*sub, "--json", command->json, WritableFile(), "Write the report to this file");
+  AddOption(*sub, "--journal", command->options.journal, WritableFile(),
+            "Write every event and decision to this file, for `tactus replay`");
+  AddOption(*sub, "--predictor", command->options.predictor, ReadFile(),
+            "Start from what the policy learnt in an earlier run (strait)");
+  AddOption(*sub, "--save-predictor", command->options.save_predictor, WritableFile(),
+            "Write what the policy has learnt by the end to this file (strait)");
+  AddOption(*sub, "--write-overheads", command->overheads, WritableFile(),
+            "Write the profile with the measured overheads and service ratios to this file");
+  AddOption(*sub, "--predictions", command->predictions, WritableFile(),
+            "Write the predicted and the measured slowdown of each batch that had neighbours "
+            "to this file (CSV); for policies that predict it");
   sub->add_flag("--no-pin", command->no_pin, "Do not pin lanes to cores");
   sub->add_flag("--wide", command->wide, "Show every model, and how requests ended");
   sub->callback([command, &context] { context.exit_code = RunMeasure(*command); });

@@ -7,8 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -90,14 +88,9 @@ std::string NamesIn(const PartitionProblem& problem, const Partition& partition,
 
 std::string ToTable(const PartitionProblem& problem, const FoundPartition& found) {
   TextTable table;
-  table.AddColumn("sub-cluster", "");
-  table.AddColumn("models", "");
-  table.AddColumn("rate", "r/s");
-  table.AddColumn("of average", "%");
-  table.AddColumn("static", "MB");
-  table.AddColumn("of average", "%");
-  table.AddColumn("dynamic", "MB");
-  table.AddColumn("memory", "MB");
+  table.AddColumns(
+      "sub-cluster|models|rate [r/s]|of average [%]|static [MB]|of average [%]|"
+      "dynamic [MB]|memory [MB]");
   const auto loads = LoadsOf(problem, found.partition);
   double rate = 0;
   double memory = 0;
@@ -186,19 +179,12 @@ void AddPartition(CLI::App& plan, CommandContext& context) {
   auto options = std::make_shared<PartitionOptions>();
   CLI::App* command = plan.add_subcommand(
       "partition", "Divide models among the backends of sub-clusters, evenly and within memory");
-  command->add_option("input", options->input, "Cluster and models (TOML)")
-      ->required()
-      ->check(ReadFile());
+  AddOption(*command, "input", options->input, ReadFile(), "Cluster and models (TOML)")->required();
   auto* previous =
-      command
-          ->add_option(
-              "--previous", options->previous,
-              "An earlier partition (of --json); models stay where it put them if they can")
-          ->check(ReadFile());
-  command
-      ->add_option("--max-moves", options->most_moves,
-                   "Most models that may move, or their move_cost in all")
-      ->check(CLI::Range(0.0, 1e12))
+      AddOption(*command, "--previous", options->previous, ReadFile(),
+                "An earlier partition (of --json); models stay where it put them if they can");
+  AddOption(*command, "--max-moves", options->most_moves, CLI::Range(0.0, 1e12),
+            "Most models that may move, or their move_cost in all")
       ->needs(previous);
   auto* limit = command->add_option(
       "--time-limit", options->time_limit_s,
@@ -208,19 +194,14 @@ void AddPartition(CLI::App& plan, CommandContext& context) {
       "--trials", options->search.most_trials,
       "End after this many trials, so that the answer is the same on any machine");
   trials->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 53));
-  command
-      ->add_option("--solver", options->solver,
-                   "Local search, or the best of partitions drawn at random to compare it with")
-      ->check(CLI::IsMember({"search", "random"}))
+  AddOption(*command, "--solver", options->solver, CLI::IsMember({"search", "random"}),
+            "Local search, or the best of partitions drawn at random to compare it with")
       ->capture_default_str();
-  command
-      ->add_option("--descents", options->descents,
-                   "End the local search after so many descents, each from the best so far "
-                   "(default: when time or trials are over)")
-      ->check(CLI::Range(1, 1'000'000));
+  AddOption(*command, "--descents", options->descents, CLI::Range(1, 1'000'000),
+            "End the local search after so many descents, each from the best so far "
+            "(default: when time or trials are over)");
   command->add_option("--seed", options->search.seed, "Seed of the search")->capture_default_str();
-  command->add_option("--json", options->json, "Write the partition to this file")
-      ->check(WritableFile());
+  AddOption(*command, "--json", options->json, WritableFile(), "Write the partition to this file");
   command->callback([options, limit, trials, &context] {
     options->timed = limit->count() > 0 || trials->count() == 0;
     context.exit_code = RunPartition(*options);

@@ -60,12 +60,7 @@ std::string LatencyText(Duration latency, Duration slo) {
 
 std::string StageTable(const FleetPlan& plan, const FleetInput& input) {
   TextTable table;
-  for (const char* what : {"pipeline, stage", "device", "batch", "instances"}) {
-    table.AddColumn(what, "");
-  }
-  table.AddColumn("window", "ms");
-  table.AddColumn("items", "r/s");
-  table.AddColumn("busy", "%");
+  table.AddColumns("pipeline, stage|device|batch|instances|window [ms]|items [r/s]|busy [%]");
   const auto lines = ByStage(plan);
   for (FleetPipelineId::rep p = 0; p < input.pipelines.size(); ++p) {
     const FleetPipeline& pipeline = input.pipelines[p];
@@ -190,9 +185,9 @@ void AddPlanFleet(CLI::App& plan, CommandContext& context) {
   CLI::App* command = plan.add_subcommand(
       "fleet",
       "Place the stages of pipelines on the devices of a fleet, with batch sizes and time windows");
-  command->add_option("input", options->input, "Devices, links, costs and pipelines (TOML)")
-      ->required()
-      ->check(ReadFile());
+  AddOption(*command, "input", options->input, ReadFile(),
+            "Devices, links, costs and pipelines (TOML)")
+      ->required();
   std::string names = "One of";
   for (const FleetPlannerInfo& each : FleetPlanners()) {
     names += fmt::format("{} {}", names == "One of" ? "" : ",", each.name);
@@ -201,10 +196,8 @@ void AddPlanFleet(CLI::App& plan, CommandContext& context) {
       "--planner", options->planner,
       names + "; else the one that the file's [fleet] names, or " + FleetRun{}.planner);
   command->add_flag("--windows", options->windows, "Draw the windows of each stream");
-  command
-      ->add_option("--out,--json", options->out,
-                   "Write the plan to this file, for `tactus simulate --plan`")
-      ->check(WritableFile());
+  AddOption(*command, "--out,--json", options->out, WritableFile(),
+            "Write the plan to this file, for `tactus simulate --plan`");
   command->callback([options, &context] { context.exit_code = RunFleet(*options); });
 }
 

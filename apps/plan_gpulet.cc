@@ -232,15 +232,9 @@ std::string Drawing(const Plan& plan, const PlanInput& input) {
 
 std::string ToTable(const Plan& plan, const PlanInput& input) {
   TextTable table;
-  table.AddColumn("model", "");
-  table.AddColumn("device", "");
-  table.AddColumn("share", "%");
-  table.AddColumn("batch", "");
-  table.AddColumn("runs for", "ms");
-  table.AddColumn("of a cycle of", "ms");
-  table.AddColumn("SLO", "ms");
-  table.AddColumn("sustains", "r/s");
-  table.AddColumn("violations", "%");
+  table.AddColumns(
+      "model|device|share [%]|batch|runs for [ms]|of a cycle of [ms]|SLO [ms]|"
+      "sustains [r/s]|violations [%]");
   const std::vector<ChanceViolations> violations = ViolationsByChance(plan, input).models;
   for (const LanePlan& lane : plan.lanes) {
     for (const PlanEntry& entry : lane.entries) {
@@ -385,62 +379,42 @@ void AddPlanGpulet(CLI::App& plan, CommandContext& context) {
   auto options = std::make_shared<GpuletOptions>();
   CLI::App* command = plan.add_subcommand(
       "gpulet", "Split devices into shares (gpu-lets) and place the models on them");
-  command->add_option("scenario", options->scenario, "Scenario file (TOML); its lanes are devices")
-      ->required()
-      ->check(ReadFile());
+  AddOption(*command, "scenario", options->scenario, ReadFile(),
+            "Scenario file (TOML); its lanes are devices")
+      ->required();
   std::vector<std::string> planners(PlannerNames().begin(), PlannerNames().end());
   for (const char* slow_or_plain : {"ideal", kPublished}) planners.emplace_back(slow_or_plain);
-  command->add_option("--planner", options->planner, "Planner to use")
-      ->check(CLI::IsMember(planners))
+  AddOption(*command, "--planner", options->planner, CLI::IsMember(planners), "Planner to use")
       ->capture_default_str();
-  command
-      ->add_option(
-          "--shares", options->percent,
-          "Shares of a device that a lane may have beside the whole, in percent, ascending; "
-          "overrides the scenario's [plan] shares")
-      ->delimiter(',')
-      ->check(CLI::Validator(WhyNoShare, "PERCENT"));
-  command
-      ->add_option(
-          "--exponent", options->exponent,
-          "How strongly a smaller share slows a batch: 0 not at all, 1 in proportion to what "
-          "it could use; overrides the scenario's [plan] exponent")
-      ->check(CLI::Range(0.0, 4.0));
-  command
-      ->add_option(
-          "--on-share", options->measured,
-          "Instead of --shares and --exponent: the profile that `tactus profile` measured on "
-          "each share, 50=half.json, ascending to 100=whole.json")
+  AddOption(*command, "--shares", options->percent, CLI::Validator(WhyNoShare, "PERCENT"),
+            "Shares of a device that a lane may have beside the whole, in percent, ascending; "
+            "overrides the scenario's [plan] shares")
+      ->delimiter(',');
+  AddOption(*command, "--exponent", options->exponent, CLI::Range(0.0, 4.0),
+            "How strongly a smaller share slows a batch: 0 not at all, 1 in proportion to what "
+            "it could use; overrides the scenario's [plan] exponent");
+  AddOption(*command, "--on-share", options->measured, ReadFile(),
+            "Instead of --shares and --exponent: the profile that `tactus profile` measured on "
+            "each share, 50=half.json, ascending to 100=whole.json")
       ->option_text("PERCENT=FILE ...")
-      ->check(ReadFile())
       ->excludes("--shares")
       ->excludes("--exponent");
-  command
-      ->add_option(
-          "--interference", options->interference,
-          "Coefficients c1,c2,c3,c4,c5 of the paper's Section 4.4 (default: the scenario's [plan] "
-          "interference, else lanes are assumed not to disturb each other)")
+  AddOption(
+      *command, "--interference", options->interference, CLI::Range(-100.0, 100.0),
+      "Coefficients c1,c2,c3,c4,c5 of the paper's Section 4.4 (default: the scenario's [plan] "
+      "interference, else lanes are assumed not to disturb each other)")
       ->delimiter(',')
-      ->check(CLI::Range(-100.0, 100.0))
       ->expected(5);
   auto* loads =
-      command
-          ->add_option(
-              "--loads", options->loads,
-              "Instead of the scenario's rates: plan for each row of this CSV file, whose header "
-              "is the models' names, and say how many can be planned for; with --json, which")
-          ->check(ReadFile());
-  command
-      ->add_option("--json", options->json,
-                   "Write what each model does on each share of a device to this file, and which "
-                   "--loads can be planned for")
-      ->check(WritableFile());
-  command
-      ->add_option(
-          "--out", options->out,
-          "Write the plan and the shares that it was made for to this file, for `tactus simulate "
-          "--plan` and `tactus serve --plan`")
-      ->check(WritableFile())
+      AddOption(*command, "--loads", options->loads, ReadFile(),
+                "Instead of the scenario's rates: plan for each row of this CSV file, whose header "
+                "is the models' names, and say how many can be planned for; with --json, which");
+  AddOption(*command, "--json", options->json, WritableFile(),
+            "Write what each model does on each share of a device to this file, and which "
+            "--loads can be planned for");
+  AddOption(*command, "--out", options->out, WritableFile(),
+            "Write the plan and the shares that it was made for to this file, for `tactus simulate "
+            "--plan` and `tactus serve --plan`")
       ->excludes(loads);
   command->add_option("--set", options->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")
       ->option_text(kSettings)

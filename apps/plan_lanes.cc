@@ -76,11 +76,7 @@ Expected<FoundLanes> Search(const LanesOptions& options, const Experiment& exper
 
 std::string ToTable(const FoundLanes& found, const LanesOptions& options) {
   TextTable table;
-  table.AddColumn("policy", "");
-  table.AddColumn("lanes", "needed");
-  table.AddColumn("over", "fluid");
-  table.AddColumn("goodput", "r/s");
-  table.AddColumn("worst", "viol. %");
+  table.AddColumns("policy|lanes [needed]|over [fluid]|goodput [r/s]|worst [viol. %]");
   AddUsageColumns(table);
   table.AddColumn("worst", "model");
   for (const LanesRow& row : found.rows) {
@@ -209,11 +205,10 @@ void AddPlanLanes(CLI::App& plan, CommandContext& context) {
   CLI::App* command =
       plan.add_subcommand("lanes", "Find how many lanes a scenario's load needs under each policy");
   Declare(options->search, *command, "How many seeds, from --first-seed; every one must pass");
-  command->add_option("--most", options->most, "Largest number of lanes to try")
-      ->check(CLI::Range(1, 4096))
+  AddOption(*command, "--most", options->most, CLI::Range(1, 4096),
+            "Largest number of lanes to try")
       ->capture_default_str();
-  command->add_option("--json", options->json, "Write the plan to this file")
-      ->check(WritableFile());
+  AddOption(*command, "--json", options->json, WritableFile(), "Write the plan to this file");
   command->callback([options, &context] { context.exit_code = RunLanes(*options); });
 }
 

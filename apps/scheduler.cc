@@ -176,45 +176,38 @@ void AddScheduler(CLI::App& app, CommandContext& context) {
       ->option_text(kCommaList);
   command->add_option("--policy", f->policy, "Scheduling policy; `tactus policies` lists them")
       ->capture_default_str();
-  command->add_option("--most-workers", f->server.central.workers, "Most workers")
-      ->check(CLI::Range(1, 1024))
+  AddOption(*command, "--most-workers", f->server.central.workers, CLI::Range(1, 1024),
+            "Most workers")
       ->capture_default_str();
-  command
-      ->add_option("--most-lanes", f->server.central.lanes, "Most lanes, of all workers together")
-      ->check(CLI::Range(1, 65'536))
+  AddOption(*command, "--most-lanes", f->server.central.lanes, CLI::Range(1, 65'536),
+            "Most lanes, of all workers together")
       ->capture_default_str();
-  command->add_option("--queue-capacity", f->queue_capacity, "Requests that may wait for one model")
-      ->check(CLI::Range(1, 1'000'000))
+  AddOption(*command, "--queue-capacity", f->queue_capacity, CLI::Range(1, 1'000'000),
+            "Requests that may wait for one model")
       ->capture_default_str();
-  command
-      ->add_option("--suspect-ms", f->suspect,
-                   "A leader that is silent for this long is suspected, and a spare takes over")
-      ->check(CLI::Range(10.0, 60'000.0))
+  AddOption(*command, "--suspect-ms", f->suspect, CLI::Range(10.0, 60'000.0),
+            "A leader that is silent for this long is suspected, and a spare takes over")
       ->capture_default_str();
   command
       ->add_option("--metrics-address", f->metrics_address,
                    "Where the metrics are; beyond this machine with --insecure")
       ->capture_default_str();
-  command->add_option("--metrics-port", f->metrics_port, "Prometheus metrics at /metrics; 0: any")
-      ->check(CLI::Range(0, 65'535))
+  AddOption(*command, "--metrics-port", f->metrics_port, CLI::Range(0, 65'535),
+            "Prometheus metrics at /metrics; 0: any")
       ->capture_default_str();
-  command
-      ->add_option("--peer-tls", f->tls,
-                   "Folder with authority.pem, node.pem and node.key (`tactus cluster "
-                   "certificate`): the certificate for workers, front ends and other schedulers; "
-                   "only processes with a certificate of that authority may join the site")
-      ->check(CLI::ExistingDirectory);
-  command
-      ->add_option("--journal", f->journal,
-                   "Record every event and decision of the current term in this file, for `tactus "
-                   "replay`; FILE.old has the previous term")
-      ->check(WritableFile());
+  AddOption(*command, "--peer-tls", f->tls, CLI::ExistingDirectory,
+            "Folder with authority.pem, node.pem and node.key (`tactus cluster "
+            "certificate`): the certificate for workers, front ends and other schedulers; "
+            "only processes with a certificate of that authority may join the site");
+  AddOption(*command, "--journal", f->journal, WritableFile(),
+            "Record every event and decision of the current term in this file, for `tactus "
+            "replay`; FILE.old has the previous term");
   command->add_flag("--insecure", f->insecure, "Listen beyond this machine, in the clear");
-  command->add_option("--log-level", f->log_level, "On standard error")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
+  AddOption(*command, "--log-level", f->log_level,
+            CLI::IsMember({"debug", "info", "warning", "error", "off"}), "On standard error")
       ->capture_default_str();
-  command->add_option("--log-format", f->log_format, "Of each line: text, or json, an object")
-      ->check(CLI::IsMember({"text", "json"}))
+  AddOption(*command, "--log-format", f->log_format, CLI::IsMember({"text", "json"}),
+            "Of each line: text, or json, an object")
       ->capture_default_str();
   command->callback([f, &context] { context.exit_code = RunScheduler(*f); });
 }

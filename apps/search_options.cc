@@ -11,9 +11,7 @@
 namespace tactus {
 
 void Declare(SearchOptions& options, CLI::App& command, const std::string& seeds) {
-  command.add_option("scenario", options.scenario, "Scenario file (TOML)")
-      ->required()
-      ->check(ReadFile());
+  AddOption(command, "scenario", options.scenario, ReadFile(), "Scenario file (TOML)")->required();
   command
       .add_option("--policies", options.policies,
                   "Policies: symphony,clockwork; default: the scenario's")
@@ -21,14 +19,12 @@ void Declare(SearchOptions& options, CLI::App& command, const std::string& seeds
       ->option_text(kCommaList)
       ->allow_extra_args(false);
   command.add_option("--seeds", options.seeds, seeds)->check(SeedCount())->capture_default_str();
-  command.add_option("--first-seed", options.first_seed, "The first seed; the others follow it")
-      ->check(SeedRange())
+  AddOption(command, "--first-seed", options.first_seed, SeedRange(),
+            "The first seed; the others follow it")
       ->capture_default_str();
-  command
-      .add_option(
-          "--bad", options.bad_percent,
-          "Highest violation ratio of any model or pipeline (late, shed, expired or failed), in %")
-      ->check(CLI::Range(0.0, 99.0))
+  AddOption(
+      command, "--bad", options.bad_percent, CLI::Range(0.0, 99.0),
+      "Highest violation ratio of any model or pipeline (late, shed, expired or failed), in %")
       ->capture_default_str();
   command.add_option("--set", options.settings, "Change a key: lanes.count=8, models.*.slo_ms=20")
       ->option_text(kSettings)

@@ -1,8 +1,9 @@
 #include "serve_options.h"
 
 #include <array>
-
-#include <fmt/format.h>
+#include <ranges>
+#include <string>
+#include <string_view>
 
 #include "commands.h"
 #include "config_file.h"
@@ -18,17 +19,16 @@ constexpr const char* kPlain = "Options";
 
 // How a repository's models come and go.
 void DeclareControl(ServeOptions& o, CLI::App& command) {
-  command
-      .add_option("--model-control-mode", o.model_control,
-                  "none: load all models at the start; poll: the same, and follow changes of the "
-                  "folder; explicit: load and unload models as clients ask")
-      ->check(CLI::IsMember({"none", "poll", "explicit"}));
+  AddOption(command, "--model-control-mode", o.model_control,
+            CLI::IsMember({"none", "poll", "explicit"}),
+            "none: load all models at the start; poll: the same, and follow changes of the "
+            "folder; explicit: load and unload models as clients ask");
   command
       .add_option("--load-model", o.load_models,
                   "With explicit control: load this model at the start; repeatable, * means all")
       ->default_str("");
-  command.add_option("--poll-seconds", o.poll_s, "With poll: how often the folder is read")
-      ->check(CLI::Range(0.001, 1e6));
+  AddOption(command, "--poll-seconds", o.poll_s, CLI::Range(0.001, 1e6),
+            "With poll: how often the folder is read");
 }
 
 void DeclareModels(ServeOptions& o, CLI::App& command) {
@@ -46,43 +46,32 @@ void DeclareModels(ServeOptions& o, CLI::App& command) {
                          ") instead of the one its platform names; emulated needs --profile and "
                          "answers zeros");
   command.add_option("--onnxruntime", o.onnxruntime, "libonnxruntime.so, or its folder");
-  command
-      .add_option("--device", o.device,
-                  "Where ONNX models run: cpu, cuda:0, or several devices as cuda:0,cuda:1, to "
-                  "which lanes are assigned in turn. AOTInductor packages (engine aoti) need a "
-                  "device; host operators run on the host (docs/gpu.md)")
-      ->check(DeviceName());
+  AddOption(command, "--device", o.device, DeviceName(),
+            "Where ONNX models run: cpu, cuda:0, or several devices as cuda:0,cuda:1, to "
+            "which lanes are assigned in turn. AOTInductor packages (engine aoti) need a "
+            "device; host operators run on the host (docs/gpu.md)");
 }
 
 void DeclareScheduling(ServeOptions& o, CLI::App& command) {
   command.option_defaults()->group("Scheduling");
   command.add_option("--policy", o.policy, "Scheduling policy; `tactus policies` lists them");
-  command
-      .add_option("--expiry", o.expiry,
-                  "When a waiting request is given up: unmeetable (its deadline cannot be met any "
-                  "more), passed, never")
-      ->check(CLI::IsMember({"unmeetable", "passed", "never"}));
-  command
-      .add_option("--profile", o.profile,
-                  "Latencies measured by `tactus profile`; a model that it lacks is measured "
-                  "briefly when it is loaded")
-      ->check(ReadFile());
-  command
-      .add_option("--percentile", o.percentile,
-                  "Which percentile of the profile to count on: 50, 95, 99; 0 for the mean")
-      ->check(CLI::IsMember({0, 50, 95, 99}));
-  command.add_option("--jitter-ms", o.jitter_ms, "Margin added to every profiled latency")
-      ->check(CLI::Range(0.0, 86'400'000.0));
-  command
-      .add_option(
-          "--follow", o.follow,
-          "Correct the profile by measured latencies: yes, no, or stalls, which also "
-          "keeps a reserve for stalls of the machine and costs accuracy (docs/following.md)")
-      ->check(CLI::IsMember({"yes", "no", "stalls"}));
+  AddOption(command, "--expiry", o.expiry, CLI::IsMember({"unmeetable", "passed", "never"}),
+            "When a waiting request is given up: unmeetable (its deadline cannot be met any "
+            "more), passed, never");
+  AddOption(command, "--profile", o.profile, ReadFile(),
+            "Latencies measured by `tactus profile`; a model that it lacks is measured "
+            "briefly when it is loaded");
+  AddOption(command, "--percentile", o.percentile, CLI::IsMember({0, 50, 95, 99}),
+            "Which percentile of the profile to count on: 50, 95, 99; 0 for the mean");
+  AddOption(command, "--jitter-ms", o.jitter_ms, CLI::Range(0.0, 86'400'000.0),
+            "Margin added to every profiled latency");
+  AddOption(command, "--follow", o.follow, CLI::IsMember({"yes", "no", "stalls"}),
+            "Correct the profile by measured latencies: yes, no, or stalls, which also "
+            "keeps a reserve for stalls of the machine and costs accuracy (docs/following.md)");
   command.add_flag("--allow-other-machine", o.allow_other_machine,
                    "Serve with a profile that was measured on another machine");
-  command.add_option("--default-slo-ms", o.default_slo_ms, "SLO of models that state none")
-      ->check(CLI::Range(0.001, 86'400'000.0));
+  AddOption(command, "--default-slo-ms", o.default_slo_ms, CLI::Range(0.001, 86'400'000.0),
+            "SLO of models that state none");
 }
 
 void DeclarePlans(ServeOptions& o, CLI::App& command) {
@@ -112,28 +101,21 @@ void DeclarePlans(ServeOptions& o, CLI::App& command) {
       ->excludes("--lanes")
       ->excludes("--slots")
       ->excludes("--threads");
-  command
-      .add_option("--on-share", o.on_share,
-                  "With --plan or --planner: the profile of each share, 50=half.json "
-                  "100=whole.json, measured by `tactus profile --threads` on the processor, "
-                  "`tactus profile --device cuda:0 --share` on a device")
+  AddOption(command, "--on-share", o.on_share, ReadFile(),
+            "With --plan or --planner: the profile of each share, 50=half.json "
+            "100=whole.json, measured by `tactus profile --threads` on the processor, "
+            "`tactus profile --device cuda:0 --share` on a device")
       ->option_text("PERCENT=FILE ...")
-      ->check(ReadFile())
       ->default_str("");
-  command
-      .add_option("--device-memory-mb", o.device_memory_mb,
-                  "With --plan or --planner: memory that all models together may use, as far as "
-                  "profiles or model files state it; 0: the machine's memory, or the --device's")
-      ->check(NotBelowZero());
+  AddOption(command, "--device-memory-mb", o.device_memory_mb, NotBelowZero(),
+            "With --plan or --planner: memory that all models together may use, as far as "
+            "profiles or model files state it; 0: the machine's memory, or the --device's");
 }
 
 void DeclareHostLanes(ServeOptions& o, CLI::App& command) {
   command.option_defaults()->group("Scheduling");
-  command
-      .add_option(
-          "--host-lanes", o.host_lanes,
-          "Lanes for host operators (models of platform tactus_op), on the host's other cores")
-      ->check(CLI::Range(1, 256));
+  AddOption(command, "--host-lanes", o.host_lanes, CLI::Range(1, 256),
+            "Lanes for host operators (models of platform tactus_op), on the host's other cores");
 }
 
 // "auto" as kAutoLanes, or a number.
@@ -159,38 +141,28 @@ void DeclareLanes(ServeOptions& o, CLI::App& command) {
       ->option_text("N|auto")
       ->default_str("auto");
   DeclareHostLanes(o, command);
-  command
-      .add_option("--slots", o.slots,
-                  "Batches at once in each lane; they slow each other down, which strait predicts")
-      ->check(CLI::Range(1, 64));
-  command
-      .add_option("--threads", o.threads,
-                  "Threads of the engine that run one batch; profile with the same number. Without "
-                  "this, --lanes auto chooses them, and --lanes N has 1")
-      ->check(CLI::Range(1, 1024))
+  AddOption(command, "--slots", o.slots, CLI::Range(1, 64),
+            "Batches at once in each lane; they slow each other down, which strait predicts");
+  AddOption(command, "--threads", o.threads, CLI::Range(1, 1024),
+            "Threads of the engine that run one batch; profile with the same number. Without "
+            "this, --lanes auto chooses them, and --lanes N has 1")
       ->option_text("N")
       ->default_str("");
   command.add_flag(
       "--pin,!--no-pin", o.pin,
       "Pin each lane to cores of its own, one for each thread of its slots, if there are "
       "enough");
-  command
-      .add_option("--spin-us", o.spin_us,
-                  "Microseconds for which an idle thread looks for work before it sleeps")
-      ->check(CLI::Range(0, 1'000'000));
+  AddOption(command, "--spin-us", o.spin_us, CLI::Range(0, 1'000'000),
+            "Microseconds for which an idle thread looks for work before it sleeps");
 }
 
 void DeclarePredictor(ServeOptions& o, CLI::App& command) {
   command.option_defaults()->group("Scheduling");
-  command
-      .add_option("--predictor", o.predictor,
-                  "Start from what the policy learnt in an earlier run with these models on this "
-                  "machine (strait)")
-      ->check(ReadFile());
-  command
-      .add_option("--save-predictor", o.save_predictor,
-                  "Write what the policy has learnt to this file when the server stops (strait)")
-      ->check(WritableFile());
+  AddOption(command, "--predictor", o.predictor, ReadFile(),
+            "Start from what the policy learnt in an earlier run with these models on this "
+            "machine (strait)");
+  AddOption(command, "--save-predictor", o.save_predictor, WritableFile(),
+            "Write what the policy has learnt to this file when the server stops (strait)");
 }
 
 void DeclareAccess(ServeOptions& o, CLI::App& command) {
@@ -227,15 +199,11 @@ void DeclareNetwork(ServeOptions& o, CLI::App& command) {
   port("--http-port", o.http_port, "KServe v2 over REST");
   port("--grpc-port", o.grpc_port, "KServe v2 over gRPC, health and reflection");
   port("--metrics-port", o.metrics_port, "Prometheus metrics at /metrics");
-  command
-      .add_option("--grpc-ping-s", o.grpc_ping_s,
-                  "Least interval of a gRPC client's keepalive pings; one that pings more often is "
-                  "closed (too_many_pings)")
-      ->check(CLI::Range(0.01, 7200.0));
-  command
-      .add_option("--http-threads", o.http_threads,
-                  "Threads that read and write HTTP, and as many for gRPC")
-      ->check(CLI::Range(1, 256));
+  AddOption(command, "--grpc-ping-s", o.grpc_ping_s, CLI::Range(0.01, 7200.0),
+            "Least interval of a gRPC client's keepalive pings; one that pings more often is "
+            "closed (too_many_pings)");
+  AddOption(command, "--http-threads", o.http_threads, CLI::Range(1, 256),
+            "Threads that read and write HTTP, and as many for gRPC");
   command
       .add_option("--client-limits", o.client_limits,
                   "Limits for each client: calls= and mb= under way, rate= calls per second, "
@@ -249,10 +217,8 @@ void DeclareNetwork(ServeOptions& o, CLI::App& command) {
       ->option_text("NAME=PRIORITY ...")
       ->allow_extra_args(false)
       ->default_str("");
-  command
-      .add_option("--max-body-mb", o.max_body_mb,
-                  "Largest body of a call in megabytes, also after unpacking")
-      ->check(CLI::Range(1, 2047));
+  AddOption(command, "--max-body-mb", o.max_body_mb, CLI::Range(1, 2047),
+            "Largest body of a call in megabytes, also after unpacking");
   command.add_flag("--strict-triton", o.strict_triton,
                    "Answer with Triton's status codes and texts where they differ from ours");
   command.add_option("--strict-readiness", o.strict_readiness,
@@ -265,30 +231,21 @@ void DeclareNetwork(ServeOptions& o, CLI::App& command) {
 void DeclareAutoscale(ServeOptions& o, CLI::App& command) {
   command.option_defaults()->group(
       "Autoscale advice (metrics tactus_autoscale_*, and KEDA over gRPC)");
-  command
-      .add_option("--autoscale-interval-seconds", o.autoscale_interval_s,
-                  "How often the advice is worked out; 0: never")
-      ->check(CLI::Range(0.0, 3600.0));
-  command
-      .add_option("--autoscale-window-seconds", o.autoscale_window_s,
-                  "Averaging window of the advice; no lane is given back before one has passed")
-      ->check(CLI::Range(1e-3, 1e6));
-  command.add_option("--autoscale-least", o.autoscale.least, "Never fewer lanes than these")
-      ->check(CLI::Range(1, 1 << 20));
-  command.add_option("--autoscale-most", o.autoscale.most, "Never more lanes than these")
-      ->check(CLI::Range(1, 1 << 20));
-  command
-      .add_option("--autoscale-bad-threshold", o.autoscale.bad_threshold,
-                  "Lanes are added when the violation ratio exceeds this")
-      ->check(CLI::Range(0.0, 0.999));
-  command
-      .add_option("--autoscale-idle-threshold", o.autoscale.idle_threshold,
-                  "Lanes are given back when they are idle for more than this fraction of the time")
-      ->check(CLI::Range(0.0, 0.999));
-  command
-      .add_option("--autoscale-idle-kept", o.autoscale.idle_kept,
-                  "The idle fraction that is kept when lanes are given back, as room for a rise")
-      ->check(CLI::Range(0.0, 0.999));
+  AddOption(command, "--autoscale-interval-seconds", o.autoscale_interval_s,
+            CLI::Range(0.0, 3600.0), "How often the advice is worked out; 0: never");
+  AddOption(command, "--autoscale-window-seconds", o.autoscale_window_s, CLI::Range(1e-3, 1e6),
+            "Averaging window of the advice; no lane is given back before one has passed");
+  AddOption(command, "--autoscale-least", o.autoscale.least, CLI::Range(1, 1 << 20),
+            "Never fewer lanes than these");
+  AddOption(command, "--autoscale-most", o.autoscale.most, CLI::Range(1, 1 << 20),
+            "Never more lanes than these");
+  AddOption(command, "--autoscale-bad-threshold", o.autoscale.bad_threshold, CLI::Range(0.0, 0.999),
+            "Lanes are added when the violation ratio exceeds this");
+  AddOption(command, "--autoscale-idle-threshold", o.autoscale.idle_threshold,
+            CLI::Range(0.0, 0.999),
+            "Lanes are given back when they are idle for more than this fraction of the time");
+  AddOption(command, "--autoscale-idle-kept", o.autoscale.idle_kept, CLI::Range(0.0, 0.999),
+            "The idle fraction that is kept when lanes are given back, as room for a rise");
 }
 
 void DeclareSite(ServeOptions& o, CLI::App& command) {
@@ -315,12 +272,9 @@ void DeclareSite(ServeOptions& o, CLI::App& command) {
 }
 
 void DeclarePeerTls(ServeOptions& o, CLI::App& command) {
-  command
-      .add_option(
-          "--peer-tls", o.peer_tls,
-          "Folder with authority.pem, node.pem and node.key (`tactus cluster certificate`): the "
-          "certificate for the other processes of a site or cluster; clients see --tls-cert")
-      ->check(CLI::ExistingDirectory);
+  AddOption(command, "--peer-tls", o.peer_tls, CLI::ExistingDirectory,
+            "Folder with authority.pem, node.pem and node.key (`tactus cluster certificate`): the "
+            "certificate for the other processes of a site or cluster; clients see --tls-cert");
 }
 
 void DeclareCluster(ServeOptions& o, CLI::App& command, const char* peers) {
@@ -335,16 +289,11 @@ void DeclareCluster(ServeOptions& o, CLI::App& command, const char* peers) {
 
 void DeclareWatchdog(ServeOptions& o, CLI::App& command) {
   command.option_defaults()->group("Scheduling");
-  command
-      .add_option("--watchdog-s", o.watchdog_s,
-                  "A batch counts as a run without end after this many seconds at the earliest")
-      ->check(CLI::Range(0.001, 86'400.0));
-  command
-      .add_option(
-          "--watchdog-multiple", o.watchdog_multiple,
-          "A batch counts as a run without end after this many times its profiled time, and "
-          "no sooner than --watchdog-s; its lane serves nothing until the run ends. 0: never")
-      ->check(CLI::Range(0, 1'000'000));
+  AddOption(command, "--watchdog-s", o.watchdog_s, CLI::Range(0.001, 86'400.0),
+            "A batch counts as a run without end after this many seconds at the earliest");
+  AddOption(command, "--watchdog-multiple", o.watchdog_multiple, CLI::Range(0, 1'000'000),
+            "A batch counts as a run without end after this many times its profiled time, and "
+            "no sooner than --watchdog-s; its lane serves nothing until the run ends. 0: never");
 }
 
 void DeclareIsolation(ServeOptions& o, CLI::App& command) {
@@ -360,33 +309,27 @@ void DeclareIsolation(ServeOptions& o, CLI::App& command) {
 
 void DeclareHeld(ServeOptions& o, CLI::App& command) {
   command.option_defaults()->group("Scheduling");
-  command.add_option("--queue-capacity", o.queue_capacity, "Rows that may wait for one model")
-      ->check(CLI::Range(1, 1'000'000));
-  command.add_option("--call-capacity", o.call_capacity, "Calls under way, of all models together")
-      ->check(CLI::Range(1, 1'000'000));
-  command
-      .add_option(
-          "--pending-mb", o.pending_mb,
-          "Megabytes that all calls together may hold: inputs from their first byte, answers until "
-          "their last byte is written; beyond them new calls are refused")
-      ->check(CLI::Range(1, 1 << 20));
+  AddOption(command, "--queue-capacity", o.queue_capacity, CLI::Range(1, 1'000'000),
+            "Rows that may wait for one model");
+  AddOption(command, "--call-capacity", o.call_capacity, CLI::Range(1, 1'000'000),
+            "Calls under way, of all models together");
+  AddOption(
+      command, "--pending-mb", o.pending_mb, CLI::Range(1, 1 << 20),
+      "Megabytes that all calls together may hold: inputs from their first byte, answers until "
+      "their last byte is written; beyond them new calls are refused");
 }
 
 void DeclareEnd(ServeOptions& o, CLI::App& command) {
   DeclareConfigFile(command);
-  command
-      .add_option("--trace-file", o.trace_file,
-                  "Write traces of calls to this file, once a client asks for them with "
-                  "/v2/trace/setting")
-      ->check(WritableFile());
-  command
-      .add_option("--grace-seconds", o.grace_s,
-                  "On SIGTERM: how long calls under way may take to end")
-      ->check(CLI::Range(0.0, 1e6));
-  command.add_option("--log-level", o.log_level, "On standard error")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
-  command.add_option("--log-format", o.log_format, "Of each line: text, or json, an object")
-      ->check(CLI::IsMember({"text", "json"}));
+  AddOption(command, "--trace-file", o.trace_file, WritableFile(),
+            "Write traces of calls to this file, once a client asks for them with "
+            "/v2/trace/setting");
+  AddOption(command, "--grace-seconds", o.grace_s, CLI::Range(0.0, 1e6),
+            "On SIGTERM: how long calls under way may take to end");
+  AddOption(command, "--log-level", o.log_level,
+            CLI::IsMember({"debug", "info", "warning", "error", "off"}), "On standard error");
+  AddOption(command, "--log-format", o.log_format, CLI::IsMember({"text", "json"}),
+            "Of each line: text, or json, an object");
 }
 
 // Sorts the options, once all are declared, for the help alone: kUsual, which most people set, come
@@ -395,43 +338,19 @@ void DeclareEnd(ServeOptions& o, CLI::App& command) {
 void Arrange(CLI::App& command) {
   constexpr std::array kUsual = {"--models", "--profile",   "--default-slo-ms", "--device",
                                  "--lanes",  "--http-port", "--grpc-port",      "--address"};
-  constexpr std::array kMore = {"--engine",
-                                "--onnxruntime",
-                                "--percentile",
-                                "--jitter-ms",
-                                "--follow",
-                                "--allow-other-machine",
-                                "--on-share",
-                                "--device-memory-mb",
-                                "--host-lanes",
-                                "--slots",
-                                "--pin",
-                                "--spin-us",
-                                "--queue-capacity",
-                                "--predictor",
-                                "--save-predictor",
-                                "--watchdog-s",
-                                "--watchdog-multiple",
-                                "--admin-socket",
-                                "--grpc-ping-s",
-                                "--http-threads",
-                                "--objective",
-                                "--strict-readiness",
-                                "--worker-name",
-                                "--advertise",
-                                "--routes",
-                                "--autoscale-interval-seconds",
-                                "--autoscale-window-seconds",
-                                "--autoscale-least",
-                                "--autoscale-most",
-                                "--autoscale-bad-threshold",
-                                "--autoscale-idle-threshold",
-                                "--autoscale-idle-kept"};
+  constexpr std::string_view kMore =
+      "--engine --onnxruntime --percentile --jitter-ms --follow --allow-other-machine "
+      "--on-share --device-memory-mb --host-lanes --slots --pin --spin-us --queue-capacity "
+      "--predictor --save-predictor --watchdog-s --watchdog-multiple --admin-socket "
+      "--grpc-ping-s --http-threads --objective --strict-readiness --worker-name --advertise "
+      "--routes --autoscale-interval-seconds --autoscale-window-seconds --autoscale-least "
+      "--autoscale-most --autoscale-bad-threshold --autoscale-idle-threshold "
+      "--autoscale-idle-kept";
   for (const char* name : kUsual) {
     if (CLI::Option* option = command.get_option_no_throw(name)) option->group(kUsualOptions);
   }
-  for (const char* name : kMore) {
-    CLI::Option* option = command.get_option_no_throw(name);
+  for (const auto name : std::views::split(kMore, ' ')) {
+    CLI::Option* option = command.get_option_no_throw(std::string(name.begin(), name.end()));
     if (option != nullptr) option->group(option->get_group() + kMoreOptions);
   }
   command.set_help_all_flag("--help-all", "Print all options and exit")->group(kPlain);
@@ -466,10 +385,8 @@ void Declare(ServeOptions& o, CLI::App& command) {
   DeclareNetwork(o, command);
   DeclareAutoscale(o, command);
   command.option_defaults()->group(kPlain);
-  command
-      .add_option("--journal", o.journal,
-                  "Record every event and decision in this file, for `tactus replay`")
-      ->check(WritableFile());
+  AddOption(command, "--journal", o.journal, WritableFile(),
+            "Record every event and decision in this file, for `tactus replay`");
   DeclareEnd(o, command);
   Arrange(command);
 }
@@ -477,11 +394,9 @@ void Declare(ServeOptions& o, CLI::App& command) {
 void DeclareFrontEnd(ServeOptions& o, CLI::App& command) {
   command.option_defaults()->always_capture_default();
   command.option_defaults()->group("Models");
-  command
-      .add_option("--models", o.models,
-                  "Repository whose pipelines and host operators run in this front end and call "
-                  "the site's models; repeatable; without it, only the site's models are served")
-      ->check(CLI::ExistingDirectory)
+  AddOption(command, "--models", o.models, CLI::ExistingDirectory,
+            "Repository whose pipelines and host operators run in this front end and call "
+            "the site's models; repeatable; without it, only the site's models are served")
       ->allow_extra_args(false)
       ->default_str("");
   DeclareControl(o, command);

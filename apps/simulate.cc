@@ -125,48 +125,33 @@ int RunSimulate(const SimulateOptions& options) {
 void AddSimulate(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<SimulateOptions>();
   CLI::App* command = app.add_subcommand("simulate", "Run a scenario in virtual time");
-  command->add_option("scenario", options->scenario, "Scenario file (TOML)")
-      ->required()
-      ->check(ReadFile());
+  AddOption(*command, "scenario", options->scenario, ReadFile(), "Scenario file (TOML)")
+      ->required();
   command->add_option("--policy", options->policy, "Policy instead of the scenario's");
   command->add_option("--set", options->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")
       ->option_text(kSettings)
       ->allow_extra_args(false);
-  command->add_option("--seed", options->seed, "Seed instead of the scenario's")
-      ->check(SeedRange());
-  command->add_option("--json", options->json, "Write the report to this file")
-      ->check(WritableFile());
-  command
-      ->add_option("--journal", options->files.journal,
-                   "Write every event and decision to this file")
-      ->check(WritableFile());
-  command
-      ->add_option("--requests", options->files.requests,
-                   "Write a row for every request to this CSV file: when it arrived, started and "
-                   "ended, and how")
-      ->check(WritableFile());
-  command
-      ->add_option("--timeline", options->files.timeline_parts,
-                   "Report the load, the goodput and the busy lanes in each of so many parts of "
-                   "the run too (in --json)")
-      ->check(CLI::Range(1, 100'000));
-  command
-      ->add_option("--predictor", options->files.predictor,
-                   "Start from what the policy learnt in an earlier run (strait)")
-      ->check(ReadFile());
-  command
-      ->add_option("--save-predictor", options->files.save_predictor,
-                   "Write what the policy has learnt by the end to this file (strait)")
-      ->check(WritableFile());
-  command
-      ->add_option(
-          "--plan", options->plan,
-          "Split devices and place models as this plan of `tactus plan gpulet --out` says. The "
-          "policy is then planned, unless --policy names another. Where the scenario has a [plan] "
-          "planner, the plan holds until that planner makes the next one. Of a fleet: a plan of "
-          "`tactus plan fleet --out`, which holds throughout, or with --set period_s=S until the "
-          "first replanning")
-      ->check(ReadFile());
+  AddOption(*command, "--seed", options->seed, SeedRange(), "Seed instead of the scenario's");
+  AddOption(*command, "--json", options->json, WritableFile(), "Write the report to this file");
+  AddOption(*command, "--journal", options->files.journal, WritableFile(),
+            "Write every event and decision to this file");
+  AddOption(*command, "--requests", options->files.requests, WritableFile(),
+            "Write a row for every request to this CSV file: when it arrived, started and "
+            "ended, and how");
+  AddOption(*command, "--timeline", options->files.timeline_parts, CLI::Range(1, 100'000),
+            "Report the load, the goodput and the busy lanes in each of so many parts of "
+            "the run too (in --json)");
+  AddOption(*command, "--predictor", options->files.predictor, ReadFile(),
+            "Start from what the policy learnt in an earlier run (strait)");
+  AddOption(*command, "--save-predictor", options->files.save_predictor, WritableFile(),
+            "Write what the policy has learnt by the end to this file (strait)");
+  AddOption(
+      *command, "--plan", options->plan, ReadFile(),
+      "Split devices and place models as this plan of `tactus plan gpulet --out` says. The "
+      "policy is then planned, unless --policy names another. Where the scenario has a [plan] "
+      "planner, the plan holds until that planner makes the next one. Of a fleet: a plan of "
+      "`tactus plan fleet --out`, which holds throughout, or with --set period_s=S until the "
+      "first replanning");
   command->add_option("--planners", options->planners, "Of a fleet: compare these planners")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -175,10 +160,8 @@ void AddSimulate(CLI::App& app, CommandContext& context) {
       ->add_option("--policies", options->policies,
                    "Of a fleet: compare these policies (the option again for one with options)")
       ->allow_extra_args(false);
-  command
-      ->add_option("--seeds", options->seeds,
-                   "Of a fleet: how many seeds to average over, from --seed, or else from seed 1")
-      ->check(SeedCount());
+  AddOption(*command, "--seeds", options->seeds, SeedCount(),
+            "Of a fleet: how many seeds to average over, from --seed, or else from seed 1");
   command->add_flag("--wide", options->wide, "Show every model, and how requests ended");
   command->callback([options, &context] { context.exit_code = RunSimulate(*options); });
 }

@@ -166,28 +166,20 @@ int Run(const StreamFlags& flags) {
 }
 
 void DeclareFlow(StreamFlags& flags, CLI::App& command) {
-  command
-      .add_option("--fps", flags.config.flow.most_rate, "most frames a second; 0: as many as come")
-      ->check(CLI::Range(0.0, 1000.0))
+  AddOption(command, "--fps", flags.config.flow.most_rate, CLI::Range(0.0, 1000.0),
+            "most frames a second; 0: as many as come")
       ->capture_default_str();
-  command.add_option("--every", flags.config.flow.every, "take only every n-th frame")
-      ->check(CLI::Range(1, 100'000))
+  AddOption(command, "--every", flags.config.flow.every, CLI::Range(1, 100'000),
+            "take only every n-th frame")
       ->capture_default_str();
-  command
-      .add_option("--queue", flags.config.flow.queue,
-                  "most frames that wait; the newest goes first, the oldest is dropped")
-      ->check(CLI::Range(1, 64))
+  AddOption(command, "--queue", flags.config.flow.queue, CLI::Range(1, 64),
+            "most frames that wait; the newest goes first, the oldest is dropped")
       ->capture_default_str();
-  command
-      .add_option("--in-flight", flags.config.flow.in_flight,
-                  "most frames of a stream at the server at once")
-      ->check(CLI::Range(1, 100'000))
+  AddOption(command, "--in-flight", flags.config.flow.in_flight, CLI::Range(1, 100'000),
+            "most frames of a stream at the server at once")
       ->capture_default_str();
-  command
-      .add_option(
-          "--slo-ms", flags.slo,
-          "time from capture to answer; 0: the pipeline's slo_ms, or 1 s where it states none")
-      ->check(CLI::Range(0.0, 600'000.0))
+  AddOption(command, "--slo-ms", flags.slo, CLI::Range(0.0, 600'000.0),
+            "time from capture to answer; 0: the pipeline's slo_ms, or 1 s where it states none")
       ->capture_default_str();
 }
 
@@ -203,38 +195,26 @@ void AddStream(CLI::App& app, CommandContext& context) {
       ->required();
   command->add_option("--url", flags->server.url, "HOST:PORT of the server's gRPC")
       ->capture_default_str();
-  command
-      ->add_option("--ca", flags->server.ca,
-                   "speak TLS; trust server certificates that one of these (PEM) has signed")
-      ->check(ReadFile());
-  command
-      ->add_option("--token-file", flags->server.token_file,
-                   "a file whose first line is the bearer token for the server")
-      ->check(ReadFile());
+  AddOption(*command, "--ca", flags->server.ca, ReadFile(),
+            "speak TLS; trust server certificates that one of these (PEM) has signed");
+  AddOption(*command, "--token-file", flags->server.token_file, ReadFile(),
+            "a file whose first line is the bearer token for the server");
   command->add_option("--model", flags->model, "a model or pipeline that takes a JPEG")->required();
   DeclareFlow(*flags, *command);
-  command
-      ->add_option(
-          "--reconnect-s", flags->reconnect_s,
-          "seconds before a lost source is tried again; they double as long as no frame comes")
-      ->check(CLI::Range(0.05, 3600.0))
+  AddOption(*command, "--reconnect-s", flags->reconnect_s, CLI::Range(0.05, 3600.0),
+            "seconds before a lost source is tried again; they double as long as no frame comes")
       ->capture_default_str();
-  command
-      ->add_option("--attempts", flags->config.reconnect.attempts,
-                   "attempts in a row without a frame after which a source is given up; 0: never")
-      ->check(CLI::Range(0, 1'000'000))
+  AddOption(*command, "--attempts", flags->config.reconnect.attempts, CLI::Range(0, 1'000'000),
+            "attempts in a row without a frame after which a source is given up; 0: never")
       ->capture_default_str();
-  command
-      ->add_option("--timeout-s", flags->timeout_s,
-                   "a source without a frame for this many seconds counts as lost")
-      ->check(CLI::Range(0.1, 3600.0))
+  AddOption(*command, "--timeout-s", flags->timeout_s, CLI::Range(0.1, 3600.0),
+            "a source without a frame for this many seconds counts as lost")
       ->capture_default_str();
   command->add_flag("--loop", flags->config.loop, "begin a file again at its end");
   command->add_flag("--as-answered", flags->as_answered,
                     "read a file as fast as its frames are answered, and answer each");
-  command
-      ->add_option("--duration", flags->duration_s, "stop after this many seconds; 0: at the end")
-      ->check(NotBelowZero())
+  AddOption(*command, "--duration", flags->duration_s, NotBelowZero(),
+            "stop after this many seconds; 0: at the end")
       ->capture_default_str();
   command->add_flag("--quiet", flags->quiet, "no line for each frame, only the counts");
   command->callback([flags, &context] { context.exit_code = Run(*flags); });

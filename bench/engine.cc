@@ -15,12 +15,12 @@
 #include <fmt/format.h>
 
 #include "base/source_path_for_test.h"
-#include "engines/onnxruntime/raw_loop.h"
 #include "engines/registry.h"
 #include "metrics/report.h"
 #include "platform/cpu_affinity.h"
 #include "policies/registry.h"
 #include "program.h"
+#include "raw_loop.h"
 #include "runtime/runtime.h"
 #include "server/kserve/model_config.h"
 

@@ -20,6 +20,7 @@
 
 #include "base/rng.h"
 #include "base/source_path_for_test.h"
+#include "contention_fit.h"
 #include "engines/registry.h"
 #include "platform/cpu_affinity.h"
 #include "policies/strait/interference.h"
@@ -28,7 +29,6 @@
 #include "profiling/sample_row.h"
 #include "program.h"
 #include "server/kserve/model_config.h"
-#include "sim/devices/contention_fit.h"
 
 namespace tactus {
 namespace {

@@ -18,12 +18,7 @@ std::string Percent(double ratio) { return fmt::format("{:.1f}", 100 * ratio); }
 std::string Rate(double rps) { return fmt::format("{:.{}f}", rps, rps < 100 ? 1 : 0); }
 
 void AddUsageColumns(TextTable& table) {
-  table.AddColumn("batch", "(P10/50/90)");
-  table.AddColumn("queue P50", "ms");
-  table.AddColumn("P99", "ms");
-  table.AddColumn("lanes", "touched");
-  table.AddColumn("busy", "%");
-  table.AddColumn("idle", "%");
+  table.AddColumns("batch [(P10/50/90)]|queue P50 [ms]|P99 [ms]|lanes [touched]|busy [%]|idle [%]");
 }
 
 std::vector<std::string> UsageCells(const std::vector<RunReport>& runs) {

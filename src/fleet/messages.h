@@ -203,8 +203,8 @@ struct ToNode {
   std::string node;
   Incarnation to;  // another one ignores it
   std::uint64_t term = 0;
-  std::variant<WelcomeOrder, GreetOrder, DenyOrder, PrepareOrder, CommitOrder, PeersOrder,
-               RetireOrder, AbandonOrder>
+  std::variant<WelcomeOrder, GreetOrder, DenyOrder, PrepareOrder, CommitOrder, RetireOrder,
+               AbandonOrder, PeersOrder>
       what;
 
   bool operator==(const ToNode&) const = default;

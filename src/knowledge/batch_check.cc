@@ -70,14 +70,13 @@ void CheckRecord(const Record& record, std::string& fault) {
     const bool dated = record.at >= kEarliest && record.at < kLatest;
     found("at", dated ? nullptr : "is not between the years 2000 and 2200");
   }
-  Fields<Record>::Visit(
-      record, [&](const char* column, const auto& field) { found(column, FaultOfField(field)); });
+  VisitFields(record,
+              [&](const char* column, const auto& field) { found(column, FaultOfField(field)); });
 }
 
 std::size_t TextIn(const auto& record) {
   std::size_t bytes = 0;
-  using Record = std::remove_cvref_t<decltype(record)>;
-  Fields<Record>::Visit(record, [&]<class T>(const char*, const T& field) {
+  VisitFields(record, [&]<class T>(const char*, const T& field) {
     if constexpr (std::same_as<T, std::string>) bytes += field.size();
   });
   return bytes;

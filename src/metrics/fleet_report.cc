@@ -26,15 +26,9 @@ std::string InPercent(double share) { return fmt::format("{:.1f}", 100 * share);
 
 std::string FleetPipelines(const FleetReport& report) {
   TextTable table;
-  table.AddColumn("pipeline", "");
-  table.AddColumn("SLO", "ms");
-  table.AddColumn("offered", "results/s");
-  table.AddColumn("effective", "on time/s");
-  table.AddColumn("late", "/s");
-  table.AddColumn("on time", "%");
-  table.AddColumn("P50", "ms");
-  table.AddColumn("P95", "ms");
-  table.AddColumn("P99", "ms");
+  table.AddColumns(
+      "pipeline|SLO [ms]|offered [results/s]|effective [on time/s]|late [/s]|"
+      "on time [%]|P50 [ms]|P95 [ms]|P99 [ms]");
   const double seconds = report.duration_s;
   for (const FleetPipelineReport& each : report.pipelines) {
     const double share = each.offered > 0
@@ -54,14 +48,7 @@ std::string FleetPipelines(const FleetReport& report) {
 
 std::string FleetStages(const FleetReport& report) {
   TextTable table;
-  table.AddColumn("stage", "");
-  table.AddColumn("runs", "");
-  table.AddColumn("answered", "");
-  table.AddColumn("expired", "");
-  table.AddColumn("shed", "");
-  table.AddColumn("link late", "");
-  table.AddColumn("link full", "");
-  table.AddColumn("cancelled", "");
+  table.AddColumns("stage|runs|answered|expired|shed|link late|link full|cancelled");
   for (const FleetStageReport& each : report.stages) {
     table.Add({fmt::format("{}/{} on {}", each.pipeline, each.stage,
                            each.device.empty() ? "none" : each.device),
@@ -75,12 +62,9 @@ std::string FleetStages(const FleetReport& report) {
 
 std::string FleetDevices(const FleetReport& report) {
   TextTable table;
-  table.AddColumn("device or link", "");
-  table.AddColumn("busy", "%");
-  table.AddColumn("memory", "MB");
-  table.AddColumn("sent", "MB");
-  table.AddColumn("sent", "messages");
-  table.AddColumn("dropped", "messages");
+  table.AddColumns(
+      "device or link|busy [%]|memory [MB]|sent [MB]|sent [messages]|"
+      "dropped [messages]");
   for (const FleetDeviceReport& each : report.devices) {
     table.Add({each.name, InPercent(each.busy), fmt::format("{:.0f}", each.memory_mb)});
   }
@@ -120,16 +104,10 @@ std::string FleetTable(const FleetReport& report) {
 
 std::string FleetComparison(std::span<const FleetReport> reports) {
   TextTable table;
-  table.AddColumn("planner, policy", "");
-  table.AddColumn("seeds", "");
-  table.AddColumn("offered", "results/s");
-  table.AddColumn("effective", "on time/s");
-  table.AddColumn("least", "on time/s");
-  table.AddColumn("most", "on time/s");
-  table.AddColumn("late", "/s");
-  table.AddColumn("on time", "%");
-  table.AddColumn("of first", "%");
-  table.AddColumn("servers", "MB");
+  table.AddColumns(
+      "planner, policy|seeds|offered [results/s]|effective [on time/s]|"
+      "least [on time/s]|most [on time/s]|late [/s]|on time [%]|of first [%]|"
+      "servers [MB]");
   const bool exits = std::ranges::any_of(reports, &FleetReport::exits);
   if (exits) table.AddColumn("value", "/s");
   double first = 0;

@@ -150,8 +150,7 @@ std::string ToTable(std::span<const RunReport> runs, bool wide) {
   const bool several =
       std::ranges::any_of(runs, [](const auto& run) { return run.lanes.size() > 1; });
   if (several) grid.AddColumn("lanes", "touched");
-  grid.AddColumn("busy", "%");
-  grid.AddColumn("exits", "%");
+  grid.AddColumns("busy [%]|exits [%]");
   for (const RunReport& run : runs) {
     std::vector<std::string> row = {run.policy};
     for (const auto& [key, value] : run.settings) row.push_back(value);
@@ -194,17 +193,9 @@ std::string PipelineTable(std::span<const RunReport> runs) {
   TextTable table;
   table.AddColumn("requests to", "");
   for (const auto& [key, value] : runs.front().settings) table.AddColumn(key, "");
-  for (const auto& [what, unit] : {std::pair{"SLO", "ms"},
-                                   {"offered", "requests/s"},
-                                   {"on time", "requests/s"},
-                                   {"violations", "%"},
-                                   {"late", "%"},
-                                   {"dropped", "%"},
-                                   {"P50", "ms"},
-                                   {"P95", "ms"},
-                                   {"P99", "ms"}}) {
-    table.AddColumn(what, unit);
-  }
+  table.AddColumns(
+      "SLO [ms]|offered [requests/s]|on time [requests/s]|violations [%]|late [%]|"
+      "dropped [%]|P50 [ms]|P95 [ms]|P99 [ms]");
   bool any = false;
   for (const RunReport& run : runs) {
     for (const PipelineSummary& p : run.pipelines) {
@@ -228,12 +219,7 @@ std::string PipelineTable(std::span<const RunReport> runs) {
 
 std::string ScalingTable(const RunReport& run) {
   TextTable table;
-  table.AddColumn("at", "s");
-  table.AddColumn("open", "lanes");
-  table.AddColumn("starting", "");
-  table.AddColumn("advised", "");
-  table.AddColumn("violations", "%");
-  table.AddColumn("idle", "%");
+  table.AddColumns("at [s]|open [lanes]|starting|advised|violations [%]|idle [%]");
   const ScalingPoint* before = nullptr;
   for (const ScalingPoint& point : run.scaling) {
     const bool same = before != nullptr && before->open == point.open &&
@@ -253,12 +239,7 @@ std::string ScalingTable(const RunReport& run) {
 std::string LayoutTable(const RunReport& run) {
   if (run.layout.empty()) return "";
   TextTable table;
-  table.AddColumn("until", "s");
-  table.AddColumn("offered", "r/s");
-  table.AddColumn("in use", "devices");
-  table.AddColumn("lanes", "");
-  table.AddColumn("plans", "");
-  table.AddColumn("violations", "%");
+  table.AddColumns("until [s]|offered [r/s]|in use [devices]|lanes|plans|violations [%]");
   for (const LayoutPoint& point : run.layout) {
     table.Add({fmt::format("{:.4g}", point.at_s), fmt::format("{:.1f}", point.offered_rps),
                fmt::format("{:.2f}", point.devices_used), fmt::format("{}", point.lanes),

@@ -1,6 +1,7 @@
 #include "metrics/text_table.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include <fmt/format.h>
 
@@ -15,6 +16,16 @@ constexpr std::size_t kShortestName = 12;
 void TextTable::AddColumn(std::string what, std::string unit) {
   rows_[0].push_back(std::move(what));
   rows_[1].push_back(std::move(unit));
+}
+
+void TextTable::AddColumns(std::string_view columns) {
+  for (const auto part : std::views::split(columns, '|')) {
+    const std::string_view column(part.begin(), part.end());
+    const std::size_t unit = column.ends_with(']') ? column.find(" [") : column.npos;
+    AddColumn(
+        std::string(column.substr(0, unit)),
+        unit == column.npos ? "" : std::string(column.substr(unit + 2, column.size() - unit - 3)));
+  }
 }
 
 std::string TextTable::Print() const {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tactus {
@@ -13,6 +14,8 @@ namespace tactus {
 class TextTable {
  public:
   void AddColumn(std::string what, std::string unit);
+  // "model|rate [r/s]|busy [%]": what, and in brackets in which unit.
+  void AddColumns(std::string_view columns);
   // One cell for each column, or fewer: the rest stays empty.
   void Add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
 

@@ -37,5 +37,16 @@ TEST(TextTable, SaysNothingMoreWhereAllNamesFit) {
   EXPECT_THAT(Wide({"fifo", "eighteen columns.."}).Print(), Not(HasSubstr("[1]")));
 }
 
+// A column without a unit, units of several words, and brackets that are no unit.
+TEST(TextTable, ColumnsOfOneStringAreThoseOfTheirOwn) {
+  TextTable one, other;
+  one.AddColumns("a, b|SLO [ms]|effective [on time/s]|[x] y");
+  other.AddColumn("a, b", "");
+  other.AddColumn("SLO", "ms");
+  other.AddColumn("effective", "on time/s");
+  other.AddColumn("[x] y", "");
+  EXPECT_EQ(one.Print(), other.Print());
+}
+
 }  // namespace
 }  // namespace tactus

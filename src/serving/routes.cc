@@ -36,7 +36,7 @@ class RoutesReader {
     if (!text) return Complain(text.error().message);
     if (*text == text_) return;
     text_ = *std::move(text);
-    const auto routes = ParseRoutesFile(text_, file_.string());
+    const auto routes = ParseState<control::RoutesFile>(text_, file_.string());
     if (!routes) return Complain(routes.error().message + "; the routes before hold");
     said_.clear();
     steps_.Follow(*routes);

@@ -64,13 +64,6 @@ class FleetNames {
   std::vector<std::map<std::string, FleetStageId>> stages_;  // by pipeline
 };
 
-Duration TimeIn(const JsonReader& node, const char* key) {
-  constexpr double kMostMs = 1e9;  // as nanoseconds they leave room for sums
-  const double ms = node.Number(key, 0);
-  if (ms > kMostMs) node.Complain(key, "is more than 11 days");
-  return FromMillis(std::min(ms, kMostMs));
-}
-
 FleetInstance ReadInstance(const JsonReader& node, const FleetNames& names) {
   node.Only({"pipeline", "stage", "device", "accelerator", "stream", "batch", "offset_ms",
              "length_ms", "cycle_ms", "also"});
@@ -80,9 +73,9 @@ FleetInstance ReadInstance(const JsonReader& node, const FleetNames& names) {
   instance.accelerator = static_cast<int>(node.Integer("accelerator", 0, kMostOfAPlan));
   instance.stream = static_cast<int>(node.Integer("stream", 0, kMostOfAPlan));
   instance.batch = static_cast<int>(node.Integer("batch", 1, kMostOfAPlan));
-  instance.offset = TimeIn(node, "offset_ms");
-  instance.length = TimeIn(node, "length_ms");
-  instance.cycle = TimeIn(node, "cycle_ms");
+  instance.offset = node.Time("offset_ms");
+  instance.length = node.Time("length_ms");
+  instance.cycle = node.Time("cycle_ms");
   if (!node.Has("also")) return instance;
   node.Each("also", [&](const JsonReader& each) {
     each.Only({"pipeline", "stage"});
@@ -125,7 +118,8 @@ void ReadMadeFor(const JsonReader& all, const FleetInput& input, const FleetName
   }
 }
 
-void ReadFleetPlan(const JsonReader& root, const FleetInput& input, FleetPlanFile& file) {
+FleetPlanFile ReadFleetPlan(const JsonReader& root, const FleetInput& input) {
+  FleetPlanFile file;
   root.Only({"tactus_fleet_plan", "planner", "epoch", "latency_ms", "instances", "routes",
              "short_of", "reasons", "made_for"});
   if (root.Integer("tactus_fleet_plan", 0, kMostOfAPlan) != 1) {
@@ -137,7 +131,7 @@ void ReadFleetPlan(const JsonReader& root, const FleetInput& input, FleetPlanFil
   plan.epoch = static_cast<std::uint64_t>(root.Integer("epoch", 0, std::int64_t{1} << 62));
   root.Object("latency_ms", [&](const JsonReader& all) {
     for (const FleetPipeline& each : input.pipelines) {
-      plan.latency.push_back(TimeIn(all, each.name.c_str()));
+      plan.latency.push_back(all.Time(each.name.c_str()));
     }
     for (const std::string& name : all.Keys()) names.Pipeline(all, name.c_str(), name);
   });
@@ -156,9 +150,11 @@ void ReadFleetPlan(const JsonReader& root, const FleetInput& input, FleetPlanFil
     const FleetStageRef stage = names.Stage(each);
     plan.reasons.push_back({stage.pipeline, stage.stage, each.Text("why")});
   });
-  if (!root.Has("made_for")) return;
-  root.Object("made_for",
-              [&](const JsonReader& all) { ReadMadeFor(all, input, names, file.doubts); });
+  if (root.Has("made_for")) {
+    root.Object("made_for",
+                [&](const JsonReader& all) { ReadMadeFor(all, input, names, file.doubts); });
+  }
+  return file;
 }
 
 }  // namespace
@@ -220,17 +216,13 @@ std::string FleetPlanJson(const FleetPlan& plan, const FleetInput& input,
 
 Expected<FleetPlanFile> ParseFleetPlan(std::string_view text, std::string_view where,
                                        const FleetInput& input) {
-  const auto document = ParseJson(text, where, kFleetPlanAnew);
-  if (!document) return std::unexpected(document.error());
-  std::string problem;
-  FleetPlanFile file;
-  ReadFleetPlan(JsonReader(*document, problem), input, file);
-  if (problem.empty()) {
-    const std::string fault = FaultOf(file.plan, input, UseLimit::kNone);
-    if (!fault.empty()) problem = "not a plan of this fleet: " + fault;
-  }
-  if (problem.empty()) return file;
-  return InvalidArgument(fmt::format("{}: {}{}", where, problem, kFleetPlanAnew));
+  auto file = ReadJson(text, where, kFleetPlanAnew,
+                       [&](const JsonReader& root) { return ReadFleetPlan(root, input); });
+  if (!file) return file;
+  const std::string fault = FaultOf(file->plan, input, UseLimit::kNone);
+  if (fault.empty()) return file;
+  return InvalidArgument(
+      fmt::format("{}: not a plan of this fleet: {}{}", where, fault, kFleetPlanAnew));
 }
 
 Expected<FleetPlanFile> LoadFleetPlan(const std::filesystem::path& path, const FleetInput& input) {

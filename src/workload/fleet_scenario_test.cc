@@ -105,7 +105,7 @@ TEST_F(FleetScenarioTest, SaysWhatIsWrongAndWhere) {
   Write("links.csv", "trace,t_s,mbps\na,0,-1\n");
   EXPECT_THAT(ErrorOf(), HasSubstr("links.csv:2: '-1' must be a number"));
   Write("links.csv", "trace,t_s,mbps\na,0\n");
-  EXPECT_THAT(ErrorOf(), HasSubstr("links.csv:2: 2 fields; the header has 3"));
+  EXPECT_THAT(ErrorOf(), HasSubstr("links.csv:2: 2 cells where the header has 3"));
   Write("links.csv", "trace,t_s,mbps\na,0,1\n");
   Write("objects.csv", "t_s,cars\n0,1\n2,4\n");
   EXPECT_THAT(ErrorOf(), HasSubstr("objects.csv:3: t_s must be 1"));

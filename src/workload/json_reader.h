@@ -9,11 +9,13 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "base/expected.h"
+#include "base/serving_time.h"
 
 namespace tactus {
 
@@ -71,6 +73,13 @@ class JsonReader {
     if (value->is_string()) return value->get<std::string>();
     Complain(key, "must be a string");
     return "";
+  }
+  // Milliseconds.
+  Duration Time(const char* key) const {
+    constexpr double kMostMs = 1e9;  // as nanoseconds they leave room for sums
+    const double ms = Number(key, 0);
+    if (ms > kMostMs) Complain(key, "is more than 11 days");
+    return FromMillis(std::min(ms, kMostMs));
   }
   // Complains of the first key that is none of these.
   void Only(std::initializer_list<std::string_view> known) const {
@@ -161,5 +170,18 @@ class JsonReader {
   const char* key_ = "";
   std::size_t index_ = kNoIndex;
 };
+
+// What `read` makes of a document; kInvalidArgument names `where` and the path of what is wrong,
+// and ends with `remedy`.
+template <class Read>
+auto ReadJson(std::string_view text, std::string_view where, std::string_view remedy, Read read)
+    -> Expected<decltype(read(std::declval<JsonReader>()))> {
+  const auto document = ParseJson(text, where, remedy);
+  if (!document) return std::unexpected(document.error());
+  std::string problem;
+  auto made = read(JsonReader(*document, problem));
+  if (problem.empty()) return made;
+  return InvalidArgument(std::string(where) + ": " + problem + std::string(remedy));
+}
 
 }  // namespace tactus

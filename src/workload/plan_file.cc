@@ -21,16 +21,9 @@ constexpr int kLargestPlanned = 1 << 16;
 constexpr double kMostExponent = 4;                          // as of a scenario's
 constexpr double kSame = 1e-6;                               // shares that differ by less are equal
 constexpr Duration kSameSlo = std::chrono::microseconds(1);  // the file has decimals of it
-constexpr double kMoreLoad = 1.01;   // than the plan's, from which on it is pointed out
-constexpr double kMostMillis = 1e9;  // as nanoseconds they leave room for sums
+constexpr double kMoreLoad = 1.01;  // than the plan's, from which on it is pointed out
 
 using Ids = std::map<std::string, ModelId>;
-
-Duration Millis(const JsonReader& node, const char* key) {
-  const double ms = node.Number(key, 0);
-  if (ms > kMostMillis) node.Complain(key, "is more than 11 days");
-  return FromMillis(std::min(ms, kMostMillis));
-}
 
 PlanEntry ReadEntry(const JsonReader& node, const Ids& ids) {
   node.Only({"model", "batch", "offset_ms", "length_ms"});
@@ -43,8 +36,8 @@ PlanEntry ReadEntry(const JsonReader& node, const Ids& ids) {
     entry.model = found->second;
   }
   entry.batch = static_cast<int>(node.Integer("batch", 1, kLargestPlanned));
-  entry.offset = Millis(node, "offset_ms");
-  entry.length = Millis(node, "length_ms");
+  entry.offset = node.Time("offset_ms");
+  entry.length = node.Time("length_ms");
   return entry;
 }
 
@@ -61,7 +54,7 @@ LanePlan ReadLane(const JsonReader& node, const Ids& ids) {
                                     ? fmt::format("; write {:g} for {:g} %", percent / 100, percent)
                                     : std::string()));
   }
-  lane.cycle = Millis(node, "cycle_ms");
+  lane.cycle = node.Time("cycle_ms");
   if (lane.cycle <= Duration{}) node.Complain("cycle_ms", "must be above 0");
   node.Each("entries",
             [&](const JsonReader& entry) { lane.entries.push_back(ReadEntry(entry, ids)); });
@@ -126,8 +119,7 @@ PlanFile ReadPlan(const JsonReader& root) {
   root.Each("models", [&](const JsonReader& model) {
     model.Only({"name", "slo_ms", "rate_rps"});
     const ModelId id{static_cast<ModelId::rep>(file.models.size())};
-    file.models.push_back(
-        {model.Text("name"), Millis(model, "slo_ms"), model.Number("rate_rps", 0)});
+    file.models.push_back({model.Text("name"), model.Time("slo_ms"), model.Number("rate_rps", 0)});
     if (!ids.emplace(file.models.back().name, id).second) model.Complain("name", "is there twice");
   });
   root.Each("lanes",
@@ -180,12 +172,7 @@ PlanFile MakePlanFile(const Plan& plan, const PlanInput& input) {
 }
 
 Expected<PlanFile> ParsePlan(std::string_view text, std::string_view where) {
-  const auto document = ParseJson(text, where, kPlanAnew);
-  if (!document) return std::unexpected(document.error());
-  std::string problem;
-  PlanFile file = ReadPlan(JsonReader(*document, problem));
-  if (!problem.empty()) return InvalidArgument(fmt::format("{}: {}{}", where, problem, kPlanAnew));
-  return file;
+  return ReadJson(text, where, kPlanAnew, ReadPlan);
 }
 
 std::string PlanText(const PlanFile& file) {

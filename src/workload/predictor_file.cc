@@ -53,12 +53,7 @@ std::vector<std::string> NamesOf(const std::vector<PredictorFile::Served>& model
 }  // namespace
 
 Expected<PredictorFile> ParsePredictor(std::string_view text, std::string_view where) {
-  const auto document = ParseJson(text, where, kLearnAnew);
-  if (!document) return std::unexpected(document.error());
-  std::string problem;
-  PredictorFile predictor = ReadPredictor(JsonReader(*document, problem));
-  if (!problem.empty()) return InvalidArgument(fmt::format("{}: {}{}", where, problem, kLearnAnew));
-  return predictor;
+  return ReadJson(text, where, kLearnAnew, ReadPredictor);
 }
 
 std::string PredictorText(const PredictorFile& predictor) {

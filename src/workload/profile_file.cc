@@ -292,13 +292,7 @@ const ProfiledModel* ProfileFile::Find(const std::string& model) const {
 }
 
 Expected<ProfileFile> ParseProfile(std::string_view text, std::string_view where) {
-  const auto document = ParseJson(text, where, kMeasureAgain);
-  if (!document) return std::unexpected(document.error());
-  std::string problem;
-  ProfileFile profile = ReadProfile(JsonReader(*document, problem));
-  if (!problem.empty())
-    return InvalidArgument(fmt::format("{}: {}{}", where, problem, kMeasureAgain));
-  return profile;
+  return ReadJson(text, where, kMeasureAgain, ReadProfile);
 }
 
 Expected<ProfileFile> LoadProfile(const std::filesystem::path& path) {

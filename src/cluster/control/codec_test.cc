@@ -60,26 +60,26 @@ TEST(Codec, EveryMessageComesBackAsItWas) {
 
 TEST(Codec, WhatMakesNoSenseIsRefusedByName) {
   control::FromNode wire;
-  EXPECT_EQ(Decode(wire).error().message, "invalid count of starts in a message");
+  EXPECT_EQ(Decode(wire).error().message, "invalid FromNode.count in a message");
   wire.set_count(1);
-  EXPECT_EQ(Decode(wire).error().message, "invalid kind in a message");
+  EXPECT_EQ(Decode(wire).error().message, "invalid FromNode.what in a message");
   wire.mutable_beat()->add_rates()->set_rps(-1);
-  EXPECT_EQ(Decode(wire).error().message, "invalid rate in a message");
+  EXPECT_EQ(Decode(wire).error().message, "invalid Rate.rps in a message");
   wire.set_node(std::string(300, 'x'));
-  EXPECT_EQ(Decode(wire).error().message, "invalid node in a message");
+  EXPECT_EQ(Decode(wire).error().message, "invalid FromNode.node in a message");
 
-  // A node writes under a model's name, and reads by its digest.
+  // A node writes under a ModelRef.name, and reads by its digest.
   control::ToNode order;
   control::ModelRef& ref = *order.mutable_prepare()->mutable_slice()->add_models();
   ref.set_digest(std::string(64, 'a'));
   for (const char* name : {"", "..", "../x", "a/b", ".hidden"}) {
     ref.set_name(name);
-    EXPECT_EQ(Decode(order).error().message, "invalid model's name in a message") << name;
+    EXPECT_EQ(Decode(order).error().message, "invalid ModelRef.name in a message") << name;
   }
   ref.set_name("a");
   EXPECT_TRUE(Decode(order));
   ref.set_digest("../" + std::string(61, 'a'));
-  EXPECT_EQ(Decode(order).error().message, "invalid model's digest in a message");
+  EXPECT_EQ(Decode(order).error().message, "invalid ModelRef.digest in a message");
 }
 
 // A file's name in it would else end the connection of a node in trouble.
@@ -118,20 +118,21 @@ TEST(StateFile, IsReadAsItWasWrittenOrRefusedWithItsLine) {
   ASSERT_TRUE(Write(routes, folder.path()));
   const auto text = ReadWhole(RoutesIn(folder.path()), "routes");
   ASSERT_TRUE(text);
-  EXPECT_EQ(*ParseRoutesFile(*text, "r"), routes);
+  EXPECT_EQ(*ParseState<control::RoutesFile>(*text, "r"), routes);
   EXPECT_TRUE(ReadLinks(folder.path()).empty());
   const std::vector<MeasuredLink> links = {{"b", {2.5, Millis(3)}}, {"c", {0, Millis(1)}}};
   ASSERT_TRUE(Write(links, folder.path()));
   EXPECT_EQ(ReadLinks(folder.path()), links);
-  EXPECT_EQ(ParseLinksFile("links { rtt_ns: -1 }", "l").error().message,
-            "l: invalid link's round trip in a message");
-  EXPECT_EQ(ParseRoutesFile("routes { to { weight: -1 } }", "r").error().message,
-            "r: invalid weight in a message");
+  EXPECT_EQ(ParseState<control::LinksFile>("links { rtt_ns: -1 }", "l").error().message,
+            "l: invalid Link.rtt_ns in a message; move it away to start again");
+  EXPECT_EQ(ParseState<control::RoutesFile>("routes { to { weight: -1 } }", "r").error().message,
+            "r: invalid Target.weight in a message; move it away to start again");
 
-  const auto refused = ParseNodeFile("home: 5\nsomething: 1\n", "n");
+  const auto refused = ParseState<control::NodeFile>("home: 5\nsomething: 1\n", "n");
   EXPECT_TRUE(refused.error().message.starts_with("n:2: ")) << refused.error().message;
-  EXPECT_FALSE(ParseNodeFile("count: 5\n", "n"));
-  EXPECT_FALSE(ParseWorkerFile("pid: 1\n", "w")) << "that is the machine's first process";
+  EXPECT_FALSE(ParseState<control::NodeFile>("count: 5\n", "n"));
+  EXPECT_FALSE(ParseState<control::WorkerFile>("pid: 1\n", "w"))
+      << "that is the machine's first process";
 }
 
 // What a thousand agents put on the wire while nothing happens, and a plan for all of them.

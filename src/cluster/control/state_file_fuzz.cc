@@ -9,23 +9,24 @@
 
 namespace {
 
-template <class Parse>
-void Try(Parse parse, std::string_view text) {
-  const auto kept = parse(text, "fuzz");
+template <class Wire>
+void Try(std::string_view text) {
+  const auto kept = tactus::ParseState<Wire>(text, "fuzz");
   CHECK(kept || kept.error().message.starts_with("fuzz:"), "an error names its file");
   if (!kept) return;
-  const auto again = parse(TextOf(*kept), "fuzz");
-  CHECK(again && TextOf(*again) == TextOf(*kept), "what is kept is read again");
+  const auto again = tactus::ParseState<Wire>(tactus::StateText<Wire>(*kept), "fuzz");
+  CHECK(again && tactus::StateText<Wire>(*again) == tactus::StateText<Wire>(*kept),
+        "what is kept is read again");
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  Try(tactus::ParseNodeFile, text);
-  Try(tactus::ParseLeaderFile, text);
-  Try(tactus::ParseWorkerFile, text);
-  Try(tactus::ParseRoutesFile, text);
-  Try(tactus::ParseLinksFile, text);
+  Try<tactus::control::NodeFile>(text);
+  Try<tactus::control::LeaderFile>(text);
+  Try<tactus::control::WorkerFile>(text);
+  Try<tactus::control::RoutesFile>(text);
+  Try<tactus::control::LinksFile>(text);
   return 0;
 }

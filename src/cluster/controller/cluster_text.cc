@@ -64,9 +64,7 @@ nlohmann::ordered_json JsonOf(const LeaderView::Node& node) {
 
 std::string ClusterTable(const LeaderView& view) {
   TextTable table;
-  for (const char* what : {"node", "is", "plan", "ready", "models", "http", "grpc", "trouble"}) {
-    table.AddColumn(what, "");
-  }
+  table.AddColumns("node|is|plan|ready|models|http|grpc|trouble");
   for (const LeaderView::Node& node : view.nodes) {
     table.Add({node.name, Name(node.standing), PlanNumber(node.report.committed),
                node.report.committed_ready ? "yes" : "no", Listed(ModelsOf(node.slice)),

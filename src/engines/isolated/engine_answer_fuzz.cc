@@ -23,7 +23,7 @@ std::uint64_t Sum(const BatchOutput& output, std::size_t rows) {
 }
 
 void ReadRun(std::span<const std::byte> bytes, bool batches) {
-  const auto answer = isolated::ReadRunAnswer(bytes);
+  const auto answer = isolated::ReadAnswer<isolated::RunAnswer>(bytes, "output");
   if (!answer) {
     CHECK(!answer.error().message.empty(), "an error says why");
     return;
@@ -46,19 +46,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto bytes = std::as_bytes(std::span(data, size)).subspan(1);
   switch (data[0] % 7) {
     case 0:
-      (void)isolated::ReadHelloAnswer(bytes);
+      (void)isolated::ReadAnswer<isolated::HelloAnswer>(bytes, "it");
       break;
     case 1:
-      (void)isolated::ReadLoadAnswer(bytes);
+      (void)isolated::ReadAnswer<isolated::LoadAnswer>(bytes, "it");
       break;
     case 2:
-      (void)isolated::ReadMemoryUse(bytes);
+      (void)isolated::ReadAnswer<MemoryUse>(bytes, "it");
       break;
     case 3:
-      (void)isolated::ReadSamples(bytes);
+      (void)isolated::ReadAnswer<std::vector<SampleTensor>>(bytes, "it");
       break;
     case 6:
-      (void)isolated::ReadArenas(bytes);
+      (void)isolated::ReadAnswer<std::vector<ArenaUse>>(bytes, "it");
       break;
     default:
       ReadRun(bytes, data[0] % 7 == 5);

@@ -27,15 +27,10 @@ constexpr Duration kQuickLimit = Seconds(60);
 
 constexpr std::size_t kOutputs = 8;  // answers of one connection that may be read at a time
 
-ByteWriter Asking(Question question) {
+template <class... Ts>
+ByteWriter Asking(Question question, const Ts&... what) {
   ByteWriter writer;
-  writer.Put(question);
-  return writer;
-}
-
-ByteWriter Asking(Question question, std::uint64_t handle) {
-  ByteWriter writer = Asking(question);
-  writer.Put(handle);
+  writer(question, what...);
   return writer;
 }
 
@@ -54,13 +49,12 @@ Expected<std::shared_ptr<EngineProcess>> EngineProcess::Start(const Options& opt
   {
     const Connection gone = std::move(ends->second);  // so that the process's end is the only one
   }
-  ByteWriter hello = Asking(Question::kHello);
-  Put(hello, options.hello);
+  const ByteWriter hello = Asking(Question::kHello, options.hello);
   keeper.Watch(*process);
   const auto answer =
       process->control_.Send(hello.bytes()) ? process->control_.Receive(kHelloLimit) : std::nullopt;
   if (!answer) return std::unexpected(process->Died());
-  auto engine = ReadHelloAnswer(*answer);
+  auto engine = ReadAnswer<HelloAnswer>(*answer, "an engine's name");
   if (!engine) return std::unexpected(std::move(engine.error()));
   if (!engine->status) return std::unexpected(std::move(engine->status.error()));
   process->engine_ = *std::move(engine);
@@ -164,11 +158,9 @@ Expected<std::vector<std::byte>> EngineProcess::Ask(const ByteWriter& question, 
 }
 
 Expected<LoadAnswer> EngineProcess::Load(const ModelSpec& spec, const CpuPlacement& placement) {
-  ByteWriter question = Asking(Question::kLoad);
-  Put(question, spec, placement);
-  const auto answer = Ask(question, kLoadLimit);
+  const auto answer = Ask(Asking(Question::kLoad, spec, placement), kLoadLimit);
   if (!answer) return std::unexpected(answer.error());
-  return ReadLoadAnswer(*answer);
+  return ReadAnswer<LoadAnswer>(*answer, "a loaded model");
 }
 
 void EngineProcess::Unload(std::uint64_t handle) {
@@ -177,19 +169,21 @@ void EngineProcess::Unload(std::uint64_t handle) {
 
 MemoryUse EngineProcess::Memory(std::uint64_t handle) {
   const auto answer = Ask(Asking(Question::kMemory, handle), kQuickLimit);
-  return answer ? ReadMemoryUse(*answer).value_or(MemoryUse{}) : MemoryUse{};
+  if (!answer) return {};
+  return ReadAnswer<MemoryUse>(*answer, "what a model holds").value_or(MemoryUse{});
 }
 
 std::vector<SampleTensor> EngineProcess::Sample(std::uint64_t handle) {
   const auto answer = Ask(Asking(Question::kSample, handle), kQuickLimit);
   if (!answer) return {};
-  return ReadSamples(*answer).value_or(std::vector<SampleTensor>{});
+  using Samples = std::vector<SampleTensor>;
+  return ReadAnswer<Samples>(*answer, "a sample").value_or(Samples{});
 }
 
 bool EngineProcess::TakeSign() {
   const auto sign = control_.Receive(Duration{});
   if (!sign) return false;
-  auto arenas = ReadArenas(*sign);
+  auto arenas = ReadAnswer<std::vector<ArenaUse>>(*sign, "the memory of arenas");
   const std::lock_guard lock(arenas_mutex_);
   if (arenas) arenas_ = *std::move(arenas);
   return true;
@@ -225,9 +219,8 @@ BatchResult EngineProcess::Lost(bool suspect) {
 }
 
 bool EngineProcess::HandOver(Line& line, std::uint32_t number, const SharedMemory& memory) {
-  ByteWriter message = Asking(Question::kSegment);
-  message.Put(number);
-  message.Put(static_cast<std::uint64_t>(memory.bytes().size()));
+  const std::uint64_t size = memory.bytes().size();
+  const ByteWriter message = Asking(Question::kSegment, number, size);
   return line.connection.Send(message.bytes(), memory.descriptor());
 }
 
@@ -289,7 +282,7 @@ Expected<std::uint32_t> EngineProcess::TakeOutput(Line& line, std::size_t bytes)
 std::optional<RunAnswer> EngineProcess::TakeAnswer(Line& line) {
   const auto bytes = line.connection.Receive();
   if (!bytes) return {};
-  auto answer = ReadRunAnswer(*bytes);
+  auto answer = ReadAnswer<RunAnswer>(*bytes, "a batch's output");
   if (!answer) return {};
   return *std::move(answer);
 }
@@ -312,9 +305,7 @@ BatchResult EngineProcess::Run(std::uint64_t handle, const BatchJob& job,
   if (answer && answer->needs > 0) {
     number = TakeOutput(line, answer->needs);
     if (!number) return {.status = std::unexpected(number.error())};
-    ByteWriter fetch = Asking(Question::kFetch);
-    fetch.Put(*number);
-    if (!line.connection.Send(fetch.bytes())) return Lost(true);
+    if (!line.connection.Send(Asking(Question::kFetch, *number).bytes())) return Lost(true);
     answer = TakeAnswer(line);
   }
   if (!answer || answer->needs > 0) return Lost(true);

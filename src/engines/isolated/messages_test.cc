@@ -35,8 +35,8 @@ RunAnswer GoodAnswer(std::vector<std::byte>& memory) {
 Expected<std::shared_ptr<const BatchOutput>> Take(const RunAnswer& answer,
                                                   const std::vector<std::byte>& memory) {
   ByteWriter bytes;
-  Put(bytes, answer);
-  const auto read = ReadRunAnswer(bytes.bytes());
+  bytes(answer);
+  const auto read = ReadAnswer<RunAnswer>(bytes.bytes(), "a batch's output");
   EXPECT_TRUE(read);
   const std::vector<TensorSpec> outputs = Outputs();
   return MakeOutput(*read, {outputs, true, 2}, memory, nullptr);
@@ -110,62 +110,63 @@ TEST(Messages, AnAnswerThatDoesNotFitIsRefused) {
 }
 
 // Every cut of every answer is refused, and so is one byte too many.
-template <class Answer, class Read>
-void ExpectOnlyWhole(const Answer& answer, Read read) {
+template <class Answer>
+void ExpectOnlyWhole(const Answer& answer) {
+  const auto read = [](std::span<const std::byte> bytes) {
+    return ReadAnswer<Answer>(bytes, "it").has_value();
+  };
   ByteWriter bytes;
-  Put(bytes, answer);
+  bytes(answer);
   ASSERT_TRUE(read(bytes.bytes()));
   for (std::size_t size = 0; size < bytes.bytes().size(); ++size) {
     EXPECT_FALSE(read(bytes.bytes().first(size))) << size;
   }
-  bytes.Put(std::uint8_t{0});
+  bytes(std::uint8_t{0});
   EXPECT_FALSE(read(bytes.bytes()));
 }
 
 TEST(Messages, AnAnswerThatIsCutOffIsNone) {
   std::vector<std::byte> memory;
-  ExpectOnlyWhole(GoodAnswer(memory), ReadRunAnswer);
-  ExpectOnlyWhole(RunAnswer{.status = Internal("no"), .tensors = {}}, ReadRunAnswer);
-  ExpectOnlyWhole(HelloAnswer{.status = {}, .name = "onnxruntime 1", .terminates = true},
-                  ReadHelloAnswer);
+  ExpectOnlyWhole(GoodAnswer(memory));
+  ExpectOnlyWhole(RunAnswer{.status = Internal("no")});
+  ExpectOnlyWhole(HelloAnswer{.status = {}, .name = "onnxruntime 1", .terminates = true});
   ExpectOnlyWhole(LoadAnswer{.status = {},
                              .handle = 3,
                              .max_batch = 4,
                              .inputs = Outputs(),
                              .outputs = {{"y", DataType::kFp32, {-1, 1}, Shape{-1}}},
-                             .exits = {"1", "2"}},
-                  ReadLoadAnswer);
-  ExpectOnlyWhole(MemoryUse{1, 2}, ReadMemoryUse);
-  ExpectOnlyWhole(std::vector<ArenaUse>{{"m", 1, 20, 10}, {"n", 2, 3, 0}}, ReadArenas);
-  ExpectOnlyWhole(std::vector<SampleTensor>{{{1, 2}, {std::byte{1}}}}, ReadSamples);
+                             .exits = {"1", "2"}});
+  ExpectOnlyWhole(MemoryUse{1, 2});
+  ExpectOnlyWhole(std::vector<ArenaUse>{{"m", 1, 20, 10}, {"n", 2, 3, 0}});
+  ExpectOnlyWhole(std::vector<SampleTensor>{{{1, 2}, {std::byte{1}}}});
 }
 
 TEST(Messages, CountsThatCannotBeTakeNoMemory) {
   ByteWriter bytes;
-  bytes.Put(std::uint32_t{0xffffffff});
-  EXPECT_FALSE(ReadSamples(bytes.bytes()));
-  ByteReader reader(bytes.bytes());
-  EXPECT_EQ(reader.TakeCount(1), 0u);
-  EXPECT_FALSE(reader.good());
+  bytes(std::uint32_t{0xffffffff});
+  EXPECT_FALSE(ReadAnswer<std::vector<SampleTensor>>(bytes.bytes(), "samples"));
+  ByteReader numbers(bytes.bytes());
+  EXPECT_TRUE(numbers.Take<Shape>().empty());
+  EXPECT_FALSE(numbers.good());
 }
 
 TEST(Messages, ATensorOfNoTypeIsRefused) {
   LoadAnswer answer{.status = {}, .inputs = Outputs(), .outputs = {}, .exits = {}};
   answer.inputs[0].type = static_cast<DataType>(77);
   ByteWriter bytes;
-  Put(bytes, answer);
-  EXPECT_FALSE(ReadLoadAnswer(bytes.bytes()));
+  bytes(answer);
+  EXPECT_FALSE(ReadAnswer<LoadAnswer>(bytes.bytes(), "a model"));
   answer.inputs[0].type = DataType::kInt8;
   answer.inputs[0].dims = {-2};
   ByteWriter dims;
-  Put(dims, answer);
-  EXPECT_FALSE(ReadLoadAnswer(dims.bytes()));
+  dims(answer);
+  EXPECT_FALSE(ReadAnswer<LoadAnswer>(dims.bytes(), "a model"));
   answer.inputs[0].dims = {-1, 2};
   for (const Shape& reshape : {Shape{-1, 3}, Shape{-2, 2}, Shape{2}}) {
     answer.inputs[0].reshape = reshape;
     ByteWriter other;
-    Put(other, answer);
-    EXPECT_FALSE(ReadLoadAnswer(other.bytes())) << ToString(reshape);
+    other(answer);
+    EXPECT_FALSE(ReadAnswer<LoadAnswer>(other.bytes(), "a model")) << ToString(reshape);
   }
 }
 
@@ -179,25 +180,26 @@ TEST(Messages, AModelArrivesAsItWasSent) {
   spec.exits = {{"1", "/a/b.onnx", 0.5}};
   spec.parameters = {{"key", "value"}};
   ByteWriter bytes;
-  Put(bytes, spec, {.threads = 2, .cores = {4, 5}});
+  bytes(spec, CpuPlacement{.threads = 2, .cores = {4, 5}});
   ByteReader from(bytes.bytes());
-  const LoadRequest got = TakeLoadRequest(from);
+  const auto got = from.Take<ModelSpec>();
+  const auto placement = from.Take<CpuPlacement>();
   EXPECT_TRUE(from.whole());
-  EXPECT_EQ(got.spec.name, "m");
-  EXPECT_EQ(got.spec.version, 3);
-  EXPECT_EQ(got.spec.max_batch, -1);
-  EXPECT_EQ(got.spec.load, 9u);
-  EXPECT_EQ(got.spec.inputs[0].reshape, (Shape{-1, 1, 2}));
-  EXPECT_EQ(got.spec.inputs[1].type, DataType::kBytes);
-  EXPECT_FALSE(got.spec.inputs[1].reshape);
-  EXPECT_FALSE(got.spec.inputs[0].optional);
-  EXPECT_TRUE(got.spec.inputs[1].optional);
-  EXPECT_FALSE(got.spec.inputs[0].any_shape);
-  EXPECT_TRUE(got.spec.inputs[1].any_shape);
-  EXPECT_EQ(got.spec.exits[0].graph, "/a/b.onnx");
-  EXPECT_EQ(got.spec.parameters, spec.parameters);
-  EXPECT_EQ(got.placement.threads, 2);
-  EXPECT_THAT(got.placement.cores, ElementsAre(4, 5));
+  EXPECT_EQ(got.name, "m");
+  EXPECT_EQ(got.version, 3);
+  EXPECT_EQ(got.max_batch, -1);
+  EXPECT_EQ(got.load, 9u);
+  EXPECT_EQ(got.inputs[0].reshape, (Shape{-1, 1, 2}));
+  EXPECT_EQ(got.inputs[1].type, DataType::kBytes);
+  EXPECT_FALSE(got.inputs[1].reshape);
+  EXPECT_FALSE(got.inputs[0].optional);
+  EXPECT_TRUE(got.inputs[1].optional);
+  EXPECT_FALSE(got.inputs[0].any_shape);
+  EXPECT_TRUE(got.inputs[1].any_shape);
+  EXPECT_EQ(got.exits[0].graph, "/a/b.onnx");
+  EXPECT_EQ(got.parameters, spec.parameters);
+  EXPECT_EQ(placement.threads, 2);
+  EXPECT_THAT(placement.cores, ElementsAre(4, 5));
 }
 
 TEST(Messages, ABatchArrivesAsItWasSent) {

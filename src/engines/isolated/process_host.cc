@@ -94,26 +94,26 @@ class Conversation {
   bool Answer(Question question, ByteReader& from, ByteWriter& answer) {
     switch (question) {
       case Question::kLoad:
-        Put(answer, Load(from));
+        answer(Load(from));
         return true;
       case Question::kUnload:
         engine_.Unload({from.Take<std::uint64_t>()});
         return true;
       case Question::kMemory:
-        Put(answer, engine_.Memory({from.Take<std::uint64_t>()}));
+        answer(engine_.Memory({from.Take<std::uint64_t>()}));
         return true;
       case Question::kSample:
-        Put(answer, engine_.Sample({from.Take<std::uint64_t>()}));
+        answer(engine_.Sample({from.Take<std::uint64_t>()}));
         return true;
       case Question::kSegment:
         TakeSegment(from);
         return false;
       case Question::kRun:
-        Put(answer, RunBatch(from));
+        answer(RunBatch(from));
         return true;
       case Question::kFetch:
         output_segment_ = from.Take<std::uint32_t>();
-        Put(answer, HandOut());
+        answer(HandOut());
         return true;
       default:
         return false;
@@ -121,22 +121,22 @@ class Conversation {
   }
 
   LoadAnswer Load(ByteReader& from) {
-    LoadRequest request = TakeLoadRequest(from);
+    auto spec = from.Take<ModelSpec>();
     LaneSpec lane;
-    lane.placement = request.placement;
-    const auto handle = WithMemory(fmt::format("model '{}'", request.spec.name),
-                                   [&] { return engine_.Load(request.spec, lane); });
-    LoadAnswer answer{.inputs = {}, .outputs = {}, .exits = {}};
+    lane.placement = from.Take<CpuPlacement>();
+    const auto handle =
+        WithMemory(fmt::format("model '{}'", spec.name), [&] { return engine_.Load(spec, lane); });
+    LoadAnswer answer;
     if (!handle) {
       answer.status = std::unexpected(handle.error());
       return answer;
     }
     answer.handle = handle->value;
-    answer.contents = request.spec.contents;
-    answer.max_batch = request.spec.max_batch;
-    answer.inputs = std::move(request.spec.inputs);
-    answer.outputs = std::move(request.spec.outputs);
-    for (const ExitSpec& exit : request.spec.exits) answer.exits.push_back(exit.name);
+    answer.contents = spec.contents;
+    answer.max_batch = spec.max_batch;
+    answer.inputs = std::move(spec.inputs);
+    answer.outputs = std::move(spec.outputs);
+    for (const ExitSpec& exit : spec.exits) answer.exits.push_back(exit.name);
     return answer;
   }
 
@@ -149,7 +149,7 @@ class Conversation {
 
   RunAnswer RunBatch(ByteReader& from) {
     const auto run = TakeRun(from, segments_[kInputs].bytes());
-    if (!run) return {.status = Internal("the server sent an invalid batch"), .tensors = {}};
+    if (!run) return {.status = Internal("the server sent an invalid batch")};
     // The inputs stay where they are until the output was copied: who answers with them may.
     std::vector<RowInputs> rows = run->rows;
     for (RowInputs& row : rows) row.owner = here_;
@@ -161,7 +161,7 @@ class Conversation {
   }
 
   RunAnswer HandOut() {
-    RunAnswer answer{.status = result_.status, .tensors = {}};
+    RunAnswer answer{.status = result_.status};
     answer.gather = result_.gather;
     answer.infer = result_.infer;
     answer.scatter = result_.scatter;
@@ -194,7 +194,7 @@ class NotedArenas {
     std::thread([this, &engine] {
       for (;; std::this_thread::sleep_for(std::chrono::milliseconds(500))) {
         ByteWriter arenas;
-        Put(arenas, engine.Arenas());
+        arenas(engine.Arenas());
         const std::lock_guard lock(mutex_);
         last_ = std::move(arenas);
       }
@@ -231,9 +231,9 @@ void LiveWithServer(long server) {
   if (!first) _exit(0);
   ByteReader from(*first);
   (void)from.Take<std::uint8_t>();
-  const Hello hello = TakeHello(from);
+  const auto hello = from.Take<Hello>();
   auto engine = make(hello.engine, hello.library);
-  HelloAnswer answer{.status = {}, .name = {}};
+  HelloAnswer answer;
   if (engine) {
     answer.name = (*engine)->traits().name;
     answer.terminates = (*engine)->traits().terminates;
@@ -242,7 +242,7 @@ void LiveWithServer(long server) {
     answer.status = std::unexpected(engine.error());
   }
   ByteWriter said;
-  Put(said, answer);
+  said(answer);
   if (!control.Send(said.bytes()) || !engine) _exit(0);
   NotedArenas arenas(**engine);
   while (const auto message = control.Receive()) {

@@ -1,13 +1,15 @@
 // The columns of each record's table, told once: what is written and what is read follow from it.
-//
-//   Fields<Plan>::Visit(plan, [](const char* column, auto& field) {...});
 #pragma once
+
+#include <array>
+#include <tuple>
 
 #include "knowledge/records.h"
 
 namespace tactus::knowledge {
 
-// kTable, and kOrder: the columns by which records are read in order.
+// kTable, its columns, and in the same order a record's fields; kOrder: the columns by which
+// records are read in order.
 template <class Record>
 struct Fields;
 
@@ -15,17 +17,11 @@ template <>
 struct Fields<ArrivalSample> {
   static constexpr const char* kTable = "arrival";
   static constexpr const char* kOrder = "at, pipeline, stage, source";
-  static void Visit(auto& r, auto&& visit) {
-    visit("at", r.at);
-    visit("pipeline", r.pipeline);
-    visit("stage", r.stage);
-    visit("source", r.source);
-    visit("window_ns", r.window);
-    visit("rate_rps", r.rate_rps);
-    visit("cv", r.cv);
-    visit("items", r.items);
-    visit("bytes_in", r.bytes_in);
-    visit("bytes_out", r.bytes_out);
+  static constexpr std::array kColumns = {"at",       "pipeline", "stage", "source",   "window_ns",
+                                          "rate_rps", "cv",       "items", "bytes_in", "bytes_out"};
+  static auto Of(auto& r) {
+    return std::tie(r.at, r.pipeline, r.stage, r.source, r.window, r.rate_rps, r.cv, r.items,
+                    r.bytes_in, r.bytes_out);
   }
 };
 
@@ -33,43 +29,27 @@ template <>
 struct Fields<NetworkSample> {
   static constexpr const char* kTable = "network";
   static constexpr const char* kOrder = "at, from_site, to_site";
-  static void Visit(auto& r, auto&& visit) {
-    visit("at", r.at);
-    visit("from_site", r.from_site);
-    visit("to_site", r.to_site);
-    visit("mbps", r.mbps);
-    visit("rtt_ns", r.rtt);
-    visit("loss", r.loss);
-  }
+  static constexpr std::array kColumns = {"at", "from_site", "to_site", "mbps", "rtt_ns", "loss"};
+  static auto Of(auto& r) { return std::tie(r.at, r.from_site, r.to_site, r.mbps, r.rtt, r.loss); }
 };
 
 template <>
 struct Fields<TokenUse> {
   static constexpr const char* kTable = "token_use";
   static constexpr const char* kOrder = "token";
-  static void Visit(auto& r, auto&& visit) {
-    visit("token", r.token);
-    visit("node", r.node);
-    visit("public_key", r.public_key);
-    visit("at", r.at);
-    visit("expires", r.expires);
-  }
+  static constexpr std::array kColumns = {"token", "node", "public_key", "at", "expires"};
+  static auto Of(auto& r) { return std::tie(r.token, r.node, r.public_key, r.at, r.expires); }
 };
 
 template <>
 struct Fields<Plan> {
   static constexpr const char* kTable = "plan";
   static constexpr const char* kOrder = "epoch";
-  static void Visit(auto& r, auto&& visit) {
-    visit("epoch", r.epoch);
-    visit("term", r.term);
-    visit("made", r.made);
-    visit("input", r.input);
-    visit("plan", r.plan);
-    visit("predicted", r.predicted);
-    visit("fate", r.fate);
-    visit("decided", r.decided);
-    visit("why", r.why);
+  static constexpr std::array kColumns = {"epoch",     "term", "made",    "input", "plan",
+                                          "predicted", "fate", "decided", "why"};
+  static auto Of(auto& r) {
+    return std::tie(r.epoch, r.term, r.made, r.input, r.plan, r.predicted, r.fate, r.decided,
+                    r.why);
   }
 };
 
@@ -77,25 +57,25 @@ template <>
 struct Fields<Verdict> {
   static constexpr const char* kTable = "plan";
   static constexpr const char* kOrder = "epoch";
-  static void Visit(auto& r, auto&& visit) {
-    visit("epoch", r.epoch);
-    visit("fate", r.fate);
-    visit("decided", r.decided);
-    visit("why", r.why);
-  }
+  static constexpr std::array kColumns = {"epoch", "fate", "decided", "why"};
+  static auto Of(auto& r) { return std::tie(r.epoch, r.fate, r.decided, r.why); }
 };
 
 template <>
 struct Fields<Event> {
   static constexpr const char* kTable = "event";
   static constexpr const char* kOrder = "number";
-  static void Visit(auto& r, auto&& visit) {
-    visit("number", r.number);
-    visit("at", r.at);
-    visit("kind", r.kind);
-    visit("subject", r.subject);
-    visit("text", r.text);
-  }
+  static constexpr std::array kColumns = {"number", "at", "kind", "subject", "text"};
+  static auto Of(auto& r) { return std::tie(r.number, r.at, r.kind, r.subject, r.text); }
 };
+
+// visit(column, field) for each.
+void VisitFields(auto& record, auto&& visit) {
+  using These = Fields<std::remove_cvref_t<decltype(record)>>;
+  const auto fields = These::Of(record);
+  static_assert(std::tuple_size_v<std::remove_const_t<decltype(fields)>> == These::kColumns.size());
+  std::size_t at = 0;
+  std::apply([&](auto&... field) { (visit(These::kColumns[at++], field), ...); }, fields);
+}
 
 }  // namespace tactus::knowledge

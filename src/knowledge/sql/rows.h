@@ -49,8 +49,7 @@ void Decode(const Value& value, T& field) {
 template <class Record>
 Row RowOf(const Record& record) {
   Row row;
-  Fields<Record>::Visit(record,
-                        [&](const char*, const auto& field) { row.push_back(Encode(field)); });
+  VisitFields(record, [&](const char*, const auto& field) { row.push_back(Encode(field)); });
   return row;
 }
 
@@ -58,16 +57,13 @@ template <class Record>
 Record RecordOf(const Row& row) {
   Record record;
   std::size_t at = 0;
-  Fields<Record>::Visit(record, [&](const char*, auto& field) { Decode(row.at(at++), field); });
+  VisitFields(record, [&](const char*, auto& field) { Decode(row.at(at++), field); });
   return record;
 }
 
 template <class Record>
 std::vector<std::string> ColumnsOf() {
-  std::vector<std::string> columns;
-  const Record record;
-  Fields<Record>::Visit(record, [&](const char* name, const auto&) { columns.push_back(name); });
-  return columns;
+  return {Fields<Record>::kColumns.begin(), Fields<Record>::kColumns.end()};
 }
 
 // "INSERT INTO table (a, b) VALUES ($1, $2)".

@@ -1,6 +1,5 @@
 // The configuration as JSON. Written from the message's description rather than by protobuf's own
 // JSON printer, which turns 64-bit numbers into strings: clients read `dims` as numbers.
-#include <utility>
 
 #include <google/protobuf/message.h>
 #include <nlohmann/json.hpp>
@@ -24,54 +23,30 @@ Json EnumName(const google::protobuf::EnumDescriptor* type, int number) {
   return value == nullptr ? Json(number) : Json(value->name());
 }
 
-Json Value(const Message& m, const Reflection& r, const FieldDescriptor* f) {
+// A field's value, or its i-th where it is a list.
+Json Value(const Message& m, const Reflection& r, const FieldDescriptor* f, int i = -1) {
+  const bool one = i < 0;
   switch (f->cpp_type()) {
     case FieldDescriptor::CPPTYPE_INT32:
-      return r.GetInt32(m, f);
+      return one ? r.GetInt32(m, f) : r.GetRepeatedInt32(m, f, i);
     case FieldDescriptor::CPPTYPE_INT64:
-      return r.GetInt64(m, f);
+      return one ? r.GetInt64(m, f) : r.GetRepeatedInt64(m, f, i);
     case FieldDescriptor::CPPTYPE_UINT32:
-      return r.GetUInt32(m, f);
+      return one ? r.GetUInt32(m, f) : r.GetRepeatedUInt32(m, f, i);
     case FieldDescriptor::CPPTYPE_UINT64:
-      return r.GetUInt64(m, f);
+      return one ? r.GetUInt64(m, f) : r.GetRepeatedUInt64(m, f, i);
     case FieldDescriptor::CPPTYPE_DOUBLE:
-      return r.GetDouble(m, f);
+      return one ? r.GetDouble(m, f) : r.GetRepeatedDouble(m, f, i);
     case FieldDescriptor::CPPTYPE_FLOAT:
-      return r.GetFloat(m, f);
+      return one ? r.GetFloat(m, f) : r.GetRepeatedFloat(m, f, i);
     case FieldDescriptor::CPPTYPE_BOOL:
-      return r.GetBool(m, f);
+      return one ? r.GetBool(m, f) : r.GetRepeatedBool(m, f, i);
     case FieldDescriptor::CPPTYPE_ENUM:
-      return EnumName(f->enum_type(), r.GetEnumValue(m, f));
+      return EnumName(f->enum_type(), one ? r.GetEnumValue(m, f) : r.GetRepeatedEnumValue(m, f, i));
     case FieldDescriptor::CPPTYPE_STRING:
-      return r.GetString(m, f);
+      return one ? r.GetString(m, f) : r.GetRepeatedString(m, f, i);
     case FieldDescriptor::CPPTYPE_MESSAGE:
-      return ToJson(r.GetMessage(m, f));
-  }
-  return nullptr;
-}
-
-Json Element(const Message& m, const Reflection& r, const FieldDescriptor* f, int i) {
-  switch (f->cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT32:
-      return r.GetRepeatedInt32(m, f, i);
-    case FieldDescriptor::CPPTYPE_INT64:
-      return r.GetRepeatedInt64(m, f, i);
-    case FieldDescriptor::CPPTYPE_UINT32:
-      return r.GetRepeatedUInt32(m, f, i);
-    case FieldDescriptor::CPPTYPE_UINT64:
-      return r.GetRepeatedUInt64(m, f, i);
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      return r.GetRepeatedDouble(m, f, i);
-    case FieldDescriptor::CPPTYPE_FLOAT:
-      return r.GetRepeatedFloat(m, f, i);
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return r.GetRepeatedBool(m, f, i);
-    case FieldDescriptor::CPPTYPE_ENUM:
-      return EnumName(f->enum_type(), r.GetRepeatedEnumValue(m, f, i));
-    case FieldDescriptor::CPPTYPE_STRING:
-      return r.GetRepeatedString(m, f, i);
-    case FieldDescriptor::CPPTYPE_MESSAGE:
-      return ToJson(r.GetRepeatedMessage(m, f, i));
+      return ToJson(one ? r.GetMessage(m, f) : r.GetRepeatedMessage(m, f, i));
   }
   return nullptr;
 }
@@ -99,7 +74,7 @@ Json ToJson(const Message& message) {
     } else if (field->is_repeated()) {
       Json& list = object[field->name()] = Json::array();
       for (int k = 0; k < reflection.FieldSize(message, field); ++k) {
-        list.push_back(Element(message, reflection, field, k));
+        list.push_back(Value(message, reflection, field, k));
       }
     } else if (!field->has_presence() || reflection.HasField(message, field)) {
       object[field->name()] = Value(message, reflection, field);

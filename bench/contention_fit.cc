@@ -1,4 +1,4 @@
-#include "sim/devices/contention_fit.h"
+#include "contention_fit.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "engines/onnxruntime/raw_loop.h"
+#include "raw_loop.h"
 
 #include <chrono>
 #include <vector>

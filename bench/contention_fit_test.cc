@@ -1,5 +1,5 @@
 // Without these a fit could be worse than what it started from, or tell of a tail that nobody saw.
-#include "sim/devices/contention_fit.h"
+#include "contention_fit.h"
 
 #include <cmath>
 #include <vector>
