@@ -75,6 +75,12 @@ int RunDispatcher(const std::string& path) {
 
 // A server's journal is two files: of its dispatcher and of its pipelines.
 int RunReplay(const std::string& path) {
+  std::error_code none;
+  if (std::filesystem::exists(path, none) && !std::filesystem::is_regular_file(path, none)) {
+    // Of a pipe nobody would know whether anything ever comes.
+    return ReportBadInput({ErrorCode::kInvalidArgument,
+                           path + ": no regular file; a journal is what --journal has written"});
+  }
   if (IsOfPipelines(path)) return RunPipelines(path);
   const int code = RunDispatcher(path);
   const std::string beside = PipelineJournalBeside(path);

@@ -208,6 +208,8 @@ struct Runtime::Body {
   }
 
   CallId Infer(InferCall&& call);
+  // Calls are refused then, but for one at a time: runs make engines give back what lies idle.
+  bool LacksMemory() const { return MemoryReserve::Spent() && loop.pending() > 0; }
 
   const RuntimeOptions options;
   RuntimeParts parts;
@@ -352,7 +354,7 @@ CallId Runtime::Body::Infer(InferCall&& call) {
     return Refuse(call, ErrorCode::kDeadlineExceeded,
                   "the deadline had passed when the request arrived");
   }
-  if (MemoryReserve::Spent()) {
+  if (LacksMemory()) {
     return Refuse(call, ErrorCode::kResourceExhausted, kNoMemory);
   }
   std::shared_ptr<ServedModel> model = repository->Acquire(call.model.get());
@@ -397,13 +399,13 @@ bool Runtime::Live() const { return body_->repository != nullptr && !body_->stop
 
 bool Runtime::Ready() const {
   const bool models = !body_->options.strict_readiness || body_->repository->Ready();
-  return body_->accepting.load() && models && !body_->loop.AllHeld() && !MemoryReserve::Spent();
+  return body_->accepting.load() && models && !body_->loop.AllHeld() && !body_->LacksMemory();
 }
 
 Status Runtime::ModelReady(std::string_view model, std::int64_t version) const {
   Status loaded = body_->repository->ModelReady(model, version);
   if (!loaded) return loaded;
-  if (MemoryReserve::Spent()) return Fail(ErrorCode::kResourceExhausted, kNoMemory);
+  if (body_->LacksMemory()) return Fail(ErrorCode::kResourceExhausted, kNoMemory);
   if (!body_->loop.AllHeld()) return loaded;
   return Fail(ErrorCode::kUnavailable,
               fmt::format("model '{}': no lane runs batches for now: each is held by a run that "

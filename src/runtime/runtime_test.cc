@@ -374,12 +374,13 @@ TEST(Runtime, BoundsTheBytesItHolds) {
   EXPECT_TRUE(h.replies.Await(kept).status);
 }
 
-// Without this all calls are refused, and nobody sends them to another server.
+// Without this nobody would send its calls to another server.
 TEST(Runtime, IsNotReadyWhileItRefusesCallsForWantOfMemory) {
-  Harness h;
+  Harness h(WithProfile());
   h.runtime->Start();
-  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
-  ASSERT_TRUE(h.runtime->Ready());
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("a")));
+  h.engine.batches.Close();
+  const std::size_t kept = h.Send("a", {1, 2}, {1, 2});
   const std::new_handler before = std::get_new_handler();
   MemoryReserve::Hold();
   std::get_new_handler()();  // an allocation failed
@@ -389,12 +390,14 @@ TEST(Runtime, IsNotReadyWhileItRefusesCallsForWantOfMemory) {
   const rlimit none{.rlim_cur = 0, .rlim_max = addresses.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_AS, &none), 0);
   const bool ready = h.runtime->Ready();
-  const bool model_ready = h.runtime->ModelReady("m", -1).has_value();
+  const bool model_ready = h.runtime->ModelReady("a", -1).has_value();
   ASSERT_EQ(setrlimit(RLIMIT_AS, &addresses), 0);
   EXPECT_FALSE(ready);
   EXPECT_FALSE(model_ready);
+  h.engine.batches.Open();
+  EXPECT_TRUE(h.replies.Await(kept).status);
   EXPECT_TRUE(h.runtime->Ready()) << "there is room again";
-  EXPECT_TRUE(h.replies.Await(h.Send("m", {1, 2}, {1, 2})).status);
+  EXPECT_TRUE(h.replies.Await(h.Send("a", {1, 2}, {1, 2})).status);
 }
 
 TEST(Runtime, StatisticsAddUp) {

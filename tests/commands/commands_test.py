@@ -181,6 +181,9 @@ class Commands(CommandCase):
         if "built without libav" not in said.stderr:  # of a build without libav
             self.assertIn("nothere.mp4: there is no such file; name one, or an rtsp", said.stderr)
         self.bad("replay", SCENARIO, says="is no Tactus journal")
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        self.bad("replay", pipe, says="no regular file")
         self.bad("replay", self.folder / "nothing", says="cannot read")
 
     def test_a_scenario_of_more_requests_than_memory_holds_is_refused(self):

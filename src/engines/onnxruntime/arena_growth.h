@@ -2,6 +2,7 @@
 // that any run needed, so one huge call would hold gigabytes for as long as the model is loaded.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <mutex>
 
@@ -15,12 +16,19 @@ class ArenaGrowth {
   bool ShrinksAfter(const IdleBytes& idle_bytes) {
     const std::lock_guard lock(mutex_);
     if (++runs_ < until_) return false;
+    kept_ += runs_;
     runs_ = 0;
     const std::uint64_t idle = idle_bytes();
-    if (shrunk_) usual_ = idle;  // what runs have taken again
-    shrunk_ = idle > kLeast && idle > kTimes * usual_;
-    if (shrunk_ && until_ < kMostRuns) until_ *= 2;
-    return shrunk_;
+    if (shrunk_) {
+      usual_ = idle;  // what runs have taken again
+      kept_ = 0;
+      doubt_after_ = kTimes * usual_ > before_ ? std::min(2 * doubt_after_, kMostRuns) : kDoubt;
+    }
+    shrunk_ = idle > kLeast && (idle > kTimes * usual_ || kept_ >= doubt_after_);
+    if (!shrunk_) return false;
+    before_ = idle;
+    until_ = std::min(2 * until_, kMostRuns);
+    return true;
   }
 
  private:
@@ -30,12 +38,18 @@ class ArenaGrowth {
   // memory after all take it again, page by page.
   static constexpr std::uint64_t kRuns = 8;
   static constexpr std::uint64_t kMostRuns = 1024;
+  // Runs after which what seems usual is doubted, since one run alone may have taken it: twice as
+  // many after each time that it was right.
+  static constexpr std::uint64_t kDoubt = 64;
 
   std::mutex mutex_;
   std::uint64_t runs_ = 0;  // since the last look
   std::uint64_t until_ = kRuns;
-  std::uint64_t usual_ = 0;  // idle bytes that runs need
-  bool shrunk_ = false;      // at the last look
+  std::uint64_t usual_ = 0;   // idle bytes that runs need
+  std::uint64_t before_ = 0;  // idle bytes when it shrank last
+  std::uint64_t kept_ = 0;    // runs since it was seen what they take again
+  std::uint64_t doubt_after_ = kDoubt;
+  bool shrunk_ = false;  // at the last look
 };
 
 }  // namespace tactus

@@ -142,23 +142,31 @@ class OnnxModel {
       const ArenaStatistics arena = ArenaOf(*graph);
       return arena.taken - std::min(arena.in_use, arena.taken);
     });
-    Ort::RunOptions& options = shrinks ? scratch.shrinking : scratch.options;
-    Stop stop{options};
     std::string failure;
-    {
-      const RunningBatches<Stop>::Running entry(running, job.id, stop);
-      try {
-        outputs = graph->session.Run(options, scratch.inputs.names(), values.data(), values.size(),
-                                     output_names_.data(), output_names_.size());
-      } catch (const Ort::Exception& e) {
-        failure = RunFailure(e.what());
+    bool stopped = false;
+    bool lacks_memory = false;
+    const auto run = [&](Ort::RunOptions& options) {
+      Stop stop{options};
+      {
+        const RunningBatches<Stop>::Running entry(running, job.id, stop);
+        try {
+          outputs = graph->session.Run(options, scratch.inputs.names(), values.data(),
+                                       values.size(), output_names_.data(), output_names_.size());
+        } catch (const Ort::Exception& e) {
+          failure = RunFailure(e.what());
+          lacks_memory = LacksMemory(e.what());
+        }
       }
-    }
+      stopped = stop.asked;
+    };
+    run(shrinks ? scratch.shrinking : scratch.options);
+    // Where memory is short, what earlier runs have left idle must not stay until others run.
+    if (outputs.empty() && lacks_memory && !stopped && !shrinks) run(scratch.shrinking);
     const auto inferred = Clock::now();
     result.infer = inferred - gathered;
     if (outputs.empty()) {
-      result.status = stop.asked ? Fail(ErrorCode::kCancelled, "the batch was stopped")
-                                 : Internal(fmt::format("{}: {}", graph->path.string(), failure));
+      result.status = stopped ? Fail(ErrorCode::kCancelled, "the batch was stopped")
+                              : Internal(fmt::format("{}: {}", graph->path.string(), failure));
       return;
     }
     result.misshapen = batches_ && !HaveRows(outputs, job.rows.size());

@@ -79,4 +79,8 @@ std::string RunFailure(std::string_view said) {
   return text;
 }
 
+bool LacksMemory(std::string_view said) {
+  return said.contains("allocate memory") || said.contains("bad_alloc");
+}
+
 }  // namespace tactus

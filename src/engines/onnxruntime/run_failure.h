@@ -11,4 +11,7 @@ namespace tactus {
 // another form stays as it is, in one line.
 std::string RunFailure(std::string_view said);
 
+// Whether it failed because it was given no memory.
+bool LacksMemory(std::string_view said);
+
 }  // namespace tactus

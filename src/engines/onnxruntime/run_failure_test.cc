@@ -38,5 +38,15 @@ TEST(RunFailure, IsTheOperatorAndTheCause) {
   }
 }
 
+// Or what other runs have left idle would not be given back.
+TEST(RunFailure, WantOfMemoryIsKnown) {
+  EXPECT_TRUE(
+      LacksMemory("Status Message: /src/core/framework/bfc_arena.cc:376 void* "
+                  "onnxruntime::BFCArena::AllocateRawInternal(size_t, bool) Failed to "
+                  "allocate memory for requested buffer of size 2400000000\n"));
+  EXPECT_TRUE(LacksMemory("Status Message: std::bad_alloc"));
+  EXPECT_FALSE(LacksMemory("Status Message: indices element out of data bounds, idx=9"));
+}
+
 }  // namespace
 }  // namespace tactus

@@ -358,6 +358,19 @@ TEST_F(GrpcRawTest, AClientThatIsSlowToAnswerPingsHasItsAnswersDueEarlier) {
   EXPECT_GT(service_.last().way, at_best);
 }
 
+// Without this each of them would keep its place, until nobody can connect, and hold up a stop.
+TEST_F(GrpcRawTest, AClientThatGoesWhileItsStreamIsWrittenLeavesItsPlace) {
+  Start({.max_connections = 8});
+  for (int i = 0; i < 100; ++i) {
+    Attack();
+    Send(Call(1, "/grpc.health.v1.Health/Watch") + Frame(kData, 0, 1, MessageOf("")));
+    shutdown(socket_, SHUT_WR);
+    while (Next()) {
+    }
+    close(std::exchange(socket_, -1));
+  }
+}
+
 // Or whoever does not answer would be asked ever more.
 TEST_F(GrpcRawTest, OnePingIsUnderWayAtATime) {
   Start();

@@ -223,6 +223,8 @@ void H2Connection::Abort() {
   if (closed()) return;
   const auto self = weak_from_this().lock();  // a call may hold the last of us
   CloseSocket();
+  // Streams hold their connection.
+  drained_.clear();
   const auto all = std::exchange(streams_, {});
   for (const auto& [id, each] : all) each->OnClosed();
 }

@@ -54,7 +54,9 @@ class H2Connection final : public NetConnection, private H2Session::Owner {
   void Pump();
   void Forget(std::int32_t id);
   // All that the stream had has been taken into a write: it hears of it when that is out.
-  void Drained(std::shared_ptr<H2Stream> stream) { drained_.push_back(std::move(stream)); }
+  void Drained(std::shared_ptr<H2Stream> stream) {
+    if (!closed()) drained_.push_back(std::move(stream));
+  }
 
  private:
   static constexpr std::size_t kWindow = 65535;

@@ -12,6 +12,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "base/whole_file.h"
+#include "server/kserve/json_keys.h"
 #include "server/kserve/json_text.h"
 #include "server/kserve/model_config_message.h"
 
@@ -109,6 +110,9 @@ Expected<DeclaredConfig> DeclaredConfig::FromJson(std::string_view json) {
   if (json.size() > kLargestFile) {
     return InvalidArgument(fmt::format("config: {} bytes, and a configuration has {} at most",
                                        json.size(), kLargestFile));
+  }
+  if (const auto key = KeyGivenTwice(json)) {
+    return InvalidArgument(fmt::format("config: '{}' is given twice", *key));
   }
   const auto status = google::protobuf::util::JsonStringToMessage(
       google::protobuf::StringPiece(json.data(), json.size()), &config.message_);

@@ -481,6 +481,7 @@ TEST(RestBodies, RequestsOfTheRepository) {
   EXPECT_EQ(ParseIndexRequest(R"({"ready":true})"), true);
   EXPECT_FALSE(ParseIndexRequest(R"({"ready":1})").has_value());
   EXPECT_FALSE(ParseIndexRequest("[").has_value());
+  EXPECT_FALSE(ParseIndexRequest(R"({"ready":true,"ready":false})").has_value());
   EXPECT_EQ(ParseLoadRequest(R"({"parameters":{"config":"{\"a\":1}"}})")->config, "{\"a\":1}");
   EXPECT_EQ(ParseLoadRequest(R"({"parameters":)").error().message,
             "failed to parse the request JSON: the body is cut off or is no JSON");

@@ -240,6 +240,19 @@ TEST_F(ModelConfigTest, AMarkOfTheEncodingInFrontIsNoMistake) {
               testing::AllOf(testing::StartsWith("1:1: "), HasSubstr("looks like JSON")));
 }
 
+TEST_F(ModelConfigTest, AKeyOfAnOverrideThatStandsTwiceIsAMistake) {
+  Graph("1/model.onnx", "graph");
+  const auto said = [this](const char* json) {
+    return ReadModelSpec(folder_, 1, json).error().message;
+  };
+  EXPECT_EQ(said(R"({"max_batch_size":8,"max_batch_size":4})"),
+            "config: 'max_batch_size' is given twice");
+  EXPECT_EQ(said(R"({"max_batch_size":8,"maxBatchSize":4})"),
+            "config: 'maxBatchSize' is given twice");
+  EXPECT_EQ(said(R"({"input":[{"name":"a"},{"name":"b","name":"c"}]})"),
+            "config: 'name' is given twice");
+}
+
 TEST_F(ModelConfigTest, MistakesNameLineColumnAndField) {
   EXPECT_EQ(Mistake("name: \"net\"\nmax_batchsize: 8\n"),
             "2:14: Message type \"inference.ModelConfig\" has no field named \"max_batchsize\".");

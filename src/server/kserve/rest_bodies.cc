@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/base64.h"
+#include "server/kserve/json_keys.h"
 #include "server/kserve/json_text.h"
 
 namespace tactus {
@@ -70,6 +71,10 @@ Expected<Json> ParseObject(std::string_view body) {
     return InvalidArgument("failed to parse the request JSON: the body is cut off or is no JSON");
   }
   if (!json.is_object()) return InvalidArgument("the request JSON must be an object");
+  if (const auto key = KeyGivenTwice(body)) {
+    return InvalidArgument(
+        fmt::format("failed to parse the request JSON: '{}' is given twice", *key));
+  }
   return json;
 }
 
