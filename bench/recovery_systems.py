@@ -1,5 +1,6 @@
 """What `./run bench recovery` troubles: a server, one with --isolate, a site, a cluster; and the
 troubles. Each system says whom it consists of, who calls it, and how a part is started again."""
+import contextlib
 import http.client
 import json
 import os
@@ -8,6 +9,7 @@ import shutil
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import tempfile
 import threading
@@ -61,6 +63,43 @@ class Asker(threading.Thread):
                 time.sleep(0.005)
 
 
+class Vanisher(threading.Thread):
+    """A client that asks for a gRPC stream and goes while it is written, twenty times a second.
+    `where()`: the address, or None."""
+
+    HEADER = [(b":method", b"POST"), (b":scheme", b"https"), (b":authority", b"x"),
+              (b":path", b"/grpc.health.v1.Health/Watch"), (b"te", b"trailers"),
+              (b"content-type", b"application/grpc")]
+
+    def __init__(self, where, context):
+        super().__init__(daemon=True)
+        self.where, self.context, self.stopping = where, context, False
+        settings, headers, data = 4, 1, 0  # types of frames; flag 4: the header ends
+        fields = b"".join(b"\0%c%s%c%s" % (len(name), name, len(value), value)
+                          for name, value in self.HEADER)
+        self.call = (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + self.frame(settings, 0, 0, b"")
+                     + self.frame(headers, 4, 1, fields) + self.frame(data, 0, 1, bytes(5)))
+        self.start()
+
+    @staticmethod
+    def frame(kind, flags, stream, payload):
+        return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags,
+                                                                 stream) + payload
+
+    def run(self):
+        while not self.stopping:
+            time.sleep(0.05)
+            address = self.where()
+            if address is None:
+                continue
+            host, port = address.split(":")
+            with contextlib.suppress(OSError):  # refused, or troubled as all are
+                with socket.create_connection((host, int(port)), timeout=1) as plain, \
+                        self.context.wrap_socket(plain, server_hostname=host) as connection:
+                    connection.sendall(self.call)
+                    connection.recv(1)
+
+
 def ready(address, context=None):
     """True or False, as GET /v2/health/ready says within a second; None: no answer."""
     scheme = "https" if context else "http"
@@ -97,6 +136,9 @@ class Serve:
             Streamer(ledger, lambda: self._where("grpc"),
                      lambda address: grpc.secure_channel(address, secure), "echo over gRPC"),
             *(Asker(ledger, self._open, "divide over HTTP") for _ in range(2))]
+        http2 = ssl.create_default_context(cafile=self.root / "server.pem")
+        http2.set_alpn_protocols(["h2"])
+        self.vanisher = Vanisher(lambda: self._where("grpc"), http2)
 
     def _write(self):
         (self.models / "divide/1").mkdir(parents=True)
@@ -215,6 +257,7 @@ class Serve:
                          for path in sorted(self.root.glob("*.log"), key=os.path.getmtime)[-2:])
 
     def close(self):
+        self.vanisher.stopping = True
         for caller in self.callers:
             caller.stopping = True
         for caller in self.callers:
