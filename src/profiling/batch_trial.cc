@@ -44,9 +44,10 @@ constexpr std::array<Round, 4> kRounds{{
      .slack = 10},
 }};
 constexpr std::size_t kLabelRounds = 2000;  // of a model whose outputs are no continuous numbers
-constexpr int kRepeats = 3;                 // of a row that differs, to see whether it wavers
-constexpr double kNeighbourSlack = 0.01;    // for the same row, in the same place beside others
-constexpr double kDeviceSlack = 10;         // devices multiply with fewer bits than the processor
+constexpr int kCounts = 2;                // of rows, by chance, beside those that are always tried
+constexpr int kRepeats = 3;               // of a row that differs, to see whether it wavers
+constexpr double kNeighbourSlack = 0.01;  // for the same row, in the same place beside others
+constexpr double kDeviceSlack = 10;       // devices multiply with fewer bits than the processor
 
 bool IsContinuous(const TensorSpec& tensor) {
   return tensor.type == DataType::kFp32 || tensor.type == DataType::kFp64 ||
@@ -349,6 +350,25 @@ bool Trial::TryWhole(Clock::duration of_known) {
   return TryOrder(others) && Unmoved(order, before, kept);
 }
 
+// A graph may take another way for some number of rows.
+bool Trial::TryCounts() {
+  const std::size_t known = rows_.size();
+  const auto most = static_cast<std::size_t>(std::min(spec_.max_batch, kMostTogether));
+  Rng rng = Rng::Stream(1, "trial/counts");
+  std::vector<std::size_t> counts{3, 5, 6, 7, 11, 13};
+  for (int i = 0; i < kCounts; ++i) counts.push_back(2 + rng.Below(most));
+  for (const std::size_t count : counts) {
+    if (count >= most || count == known) continue;
+    if (Late()) return true;
+    std::vector<std::size_t> order(count);
+    for (std::size_t& row : order) row = rng.Below(known);
+    order.front() = 0;
+    order.back() = 1;
+    if (!TryOrder(order)) return false;
+  }
+  return true;
+}
+
 // Labels and whole numbers hide what depends a little, but for rows that are near another label: a
 // quantized classifier's answer is another for one row in a thousand. Rounding is no reason here.
 bool Trial::TryLabels() {
@@ -404,6 +424,7 @@ bool Trial::TryOrders(bool first) {
   const auto before = Clock::now();
   if (whole && !Late()) whole = TryOrder(all);
   if (whole && !Late() && first) whole = TryWhole(Clock::now() - before);
+  if (whole && !Late() && first) whole = TryCounts();
   if (!whole || most_together_ > n) return whole;
   std::ranges::reverse(all);
   if (!Late()) whole = TryOrder(all);

