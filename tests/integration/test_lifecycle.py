@@ -120,6 +120,7 @@ class RefusedStartTest(unittest.TestCase):
         self.assertNotIn("TORCH_ROOT", said)
         listed = subprocess.run([TACTUS, "serve", "--help-all"], capture_output=True, text=True,
                                 timeout=START_S).stdout
+        listed = " ".join(listed.split())
         names = re.search(r"Run every model on this engine \((.*?)\)", listed)[1]
         self.assertIn(f"there are: {names}", said)
         if "aoti" not in names:
