@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -14,6 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "platform/cpu_affinity.h"
 #include "platform/memory_reserve.h"
@@ -374,6 +376,12 @@ TEST(Runtime, BoundsTheBytesItHolds) {
   EXPECT_TRUE(h.replies.Await(kept).status);
 }
 
+rlim_t AddressesInUse() {
+  rlim_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
+}
+
 // Without this nobody would send its calls to another server.
 TEST(Runtime, IsNotReadyWhileItRefusesCallsForWantOfMemory) {
   Harness h(WithProfile());
@@ -387,8 +395,9 @@ TEST(Runtime, IsNotReadyWhileItRefusesCallsForWantOfMemory) {
   std::set_new_handler(before);
   rlimit addresses{};
   ASSERT_EQ(getrlimit(RLIMIT_AS, &addresses), 0);
-  const rlimit none{.rlim_cur = 0, .rlim_max = addresses.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &none), 0);
+  const rlimit few{.rlim_cur = AddressesInUse() + MemoryReserve::kBytes / 2,
+                   .rlim_max = addresses.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &few), 0);
   const bool ready = h.runtime->Ready();
   const bool model_ready = h.runtime->ModelReady("a", -1).has_value();
   ASSERT_EQ(setrlimit(RLIMIT_AS, &addresses), 0);
