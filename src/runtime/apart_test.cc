@@ -152,6 +152,37 @@ TEST(Apart, ACallRunsAgainAsItWasSent) {
   EXPECT_EQ(counts.failed.load(), 0);
 }
 
+// Also where its rows came into two batches.
+TEST(Apart, ACallWhoseRowsWereInTwoBatchesRunsAgainWhole) {
+  testing::HarnessOptions options = OneLane();
+  options.policy = "fifo:batch=4";
+  Harness h(std::move(options));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  h.engine.verdict = [](const std::string&, const BatchJob& job) -> Status {
+    return job.rows.size() == 3 ? Status() : Status(Internal("shapes do not fit"));
+  };
+  h.engine.batches.Close();
+  h.Send("m", {0, 0, 0, 0, 0, 0}, {3, 2});
+  h.engine.batches.AwaitWaiting(1);
+  const std::size_t calls[] = {h.Send("m", {1, 1, 2, 2, 3, 3}, {3, 2}),
+                               h.Send("m", {4, 4, 5, 5, 6, 6}, {3, 2})};
+  h.engine.batches.Open();
+  h.replies.AwaitAll();
+  float first = 1;
+  for (const std::size_t call : calls) {
+    const InferReply& reply = h.replies.Await(call);
+    ASSERT_TRUE(reply.status) << reply.status.error().message;
+    EXPECT_THAT(Floats(reply.outputs[0]),
+                ElementsAre(first, first, first + 1, first + 1, first + 2, first + 2));
+    first += 3;
+  }
+  std::vector<std::size_t> sizes;
+  for (const auto& batch : h.engine.seen()) sizes.push_back(batch.rows);
+  EXPECT_THAT(sizes, ElementsAre(3, 4, 3, 3, 2, 3))
+      << "the first again whole, and the second twice";
+}
+
 TEST(Apart, ABatchOfOneCallIsNotRunAgain) {
   ApartCounts counts;
   Harness h(OneLane(&counts));

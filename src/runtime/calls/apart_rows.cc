@@ -75,7 +75,7 @@ BatchRecord::Apart DispatchTurns::CountApart(LaunchOrder& order) {
     }
     ++counts.answered;
     counters.inferences.fetch_add(1, std::memory_order_relaxed);
-    if (row.position > 0) continue;
+    if (!row.first) continue;
     counters.executions.fetch_add(1, std::memory_order_relaxed);
     ModelCounters::Batch& batch = counters.batches[row.batch];
     batch.compute_input.Add(row.gather);

@@ -73,11 +73,17 @@ void LaneWorker::Begin(LaunchOrder& order) {
   order.report.started = clock_.Now();
 }
 
-// All of its rows, or those of the call whose turn it is alone.
+// All of its rows. Or the call whose turn it is alone: whole, also where other batches have some of
+// its rows.
 void LaneWorker::HandToEngine(LaunchOrder& order) {
   inputs_.clear();
-  for (const LaunchOrder::Row& row : order.rows) {
-    if (RunsNow(row)) inputs_.push_back(row.pending->inputs(row.row));
+  if (RunsWhole(order)) {
+    const PendingCall& call = *order.rows[apart_row_].pending;
+    for (std::size_t r = 0; r < call.rows.size(); ++r) inputs_.push_back(call.inputs(r));
+  } else {
+    for (const LaunchOrder::Row& row : order.rows) {
+      if (RunsNow(row)) inputs_.push_back(row.pending->inputs(row.row));
+    }
   }
   answered_.store(false, std::memory_order_relaxed);
   run_expected_ns_.store((order.expected_end - order.decided).count(), std::memory_order_relaxed);
@@ -188,10 +194,13 @@ void LaneWorker::TakeApart(BatchResult&& result) {
     apart.error = result.status ? order_.error
                                 : std::make_shared<const Error>(std::move(result.status.error()));
   }
+  const bool whole = RunsWhole(order_);
+  std::uint32_t position = 0;
   for (std::size_t i = apart_row_; i < order_.rows.size(); ++i) {
     if (!RunsNow(order_.rows[i])) continue;
+    apart.first = i == apart_row_;
+    apart.position = whole ? order_.rows[i].row : position++;
     order_.apart[i] = apart;
-    ++apart.position;
   }
 }
 
@@ -210,17 +219,17 @@ void LaneWorker::BeginApart(LaunchOrder& order) {
   apart_row_ = 0;
 }
 
-// One bad row fails its whole batch: where a batch of several calls has failed, each of them runs
-// once alone, so that only the calls that brought a bad one hear of an error. All rows of a call run
-// together, as its client sent them: what is no batch may give other answers row by row. Not where
-// the batch's shape was wrong: that no row brought. True: the next begins at apart_row_.
+// One bad row fails its whole batch: where a batch has failed that was not one call, each of its
+// calls runs once alone, so that only those that brought a bad row hear of an error. All rows of a
+// call run together, as its client sent them: what is no batch may give other answers row by row.
+// Not where the batch's shape was wrong: that no row brought. True: the next begins at apart_row_.
 bool LaneWorker::NextApart(LaunchOrder& order) {
   if (order.report.status != BatchStatus::kFailed || order.no_batch) return false;
   if (order.apart.empty()) {
-    const auto other = [&](const LaunchOrder::Row& row) {
-      return row.pending != order.rows[0].pending;
-    };
-    if (std::ranges::none_of(order.rows, other)) return false;
+    const PendingCall& first = *order.rows[0].pending;
+    const auto its = [&](const LaunchOrder::Row& row) { return row.pending == &first; };
+    if (order.rows.size() == first.rows.size() && std::ranges::all_of(order.rows, its))
+      return false;
     failed_together_ = true;
     if (!order.model->engine.traits().runs_apart) return false;
     if (!order.model->apart.Pass(order.report.ended)) return false;
@@ -244,6 +253,12 @@ bool LaneWorker::SkipToCall(const LaunchOrder& order) {
     if (!ran && WorthRunning(order, *order.rows[apart_row_].pending)) return true;
   }
   return false;
+}
+
+bool LaneWorker::RunsWhole(const LaunchOrder& order) const {
+  if (order.apart.empty()) return false;
+  const auto most = static_cast<std::size_t>(std::max(order.model->spec.max_batch, 1));
+  return order.rows[apart_row_].pending->rows.size() <= most;
 }
 
 bool LaneWorker::RunsNow(const LaunchOrder::Row& row) const {

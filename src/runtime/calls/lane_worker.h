@@ -34,7 +34,8 @@ struct LaunchOrder {
     std::shared_ptr<const BatchOutput> output;
     std::shared_ptr<const Error> error;
     bool misshapen = false;
-    std::uint32_t position = 0, batch = 1;  // its place among its call's rows, and their number
+    std::uint32_t position = 0, batch = 1;  // its place among the rows that ran, and their number
+    bool first = false;                     // of the rows that came of one run
     Duration gather{}, infer{}, scatter{};
   };
 
@@ -128,6 +129,7 @@ class LaneWorker final : private Completions {
   void BeginApart(LaunchOrder& order);
   bool SkipToCall(const LaunchOrder& order);
   bool RunsNow(const LaunchOrder::Row& row) const;
+  bool RunsWhole(const LaunchOrder& order) const;
   void Take(BatchResult&& result);
   void TakeApart(BatchResult&& result);
   void Count(const LaunchOrder& order);
