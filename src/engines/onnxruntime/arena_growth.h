@@ -33,8 +33,8 @@ class ArenaGrowth {
     return true;
   }
 
-  // To be asked at even intervals: whether the arena is to shrink now, since no run has begun for so
-  // many of them that nobody seems to need what lies idle. Thread-safe.
+  // To be asked at even intervals: whether the arena is to shrink now, since no run has begun for
+  // so many of them that nobody seems to need what lies idle. Thread-safe.
   template <class IdleBytes>
   bool ShrinksAtRest(const IdleBytes& idle_bytes) {
     const std::lock_guard lock(mutex_);
