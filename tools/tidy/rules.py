@@ -186,8 +186,9 @@ RETIRED = {
         'a verb and a noun (ExplainPlanMismatch, DescribeShortage)',
 }
 # Kubernetes has a Deployment, and papers have titles.
-RETIRED_ELSEWHERE = ('docs/reference/autoscale.md', 'docs/guide/deploy.md', 'docs/research/papers/', 'tests/deploy/', 'tools/deploy/',
-                     'tools/tidy/', 'src/server/proto/', 'THIRD_PARTY.md')
+RETIRED_ELSEWHERE = ('docs/reference/autoscale.md', 'docs/guide/deploy.md',
+                     'docs/research/papers/', 'tests/deploy/', 'tools/deploy/', 'tools/tidy/',
+                     'src/server/proto/', 'THIRD_PARTY.md')
 
 
 def retired_words(source):
