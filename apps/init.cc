@@ -53,8 +53,8 @@ std::string TensorsText(const char* side, const std::vector<TensorSpec>& tensors
                         tensor.name, TypeName(tensor.type), fmt::join(dims, ", "));
     if (!tensor.any_shape) continue;
     text += fmt::format(
-        "# The graph states no shape of '{0}', not even how many dimensions it has: any will do.\n"
-        "# Where it always has one shape, state that in dims and remove this.\n"
+        "# '{0}' may have any shape: the graph states none, or none that it keeps to. Where it\n"
+        "# always has one, state that in dims and remove this.\n"
         "parameters {{ key: \"{1}{0}\" value: {{ string_value: \"true\" }} }}\n",
         tensor.name, kAnyShapeKey);
   }
@@ -95,6 +95,21 @@ std::optional<fs::path> ModelFolderOf(const fs::path& graph) {
   if (version.filename() == whole.filename()) version = version.parent_path();
   if (!VersionNumber(version.filename().string())) return std::nullopt;
   return version.parent_path();
+}
+
+// The first graph in the folder or below it; where there is none, what one is usually called.
+fs::path GraphIn(const fs::path& folder) {
+  std::vector<fs::path> graphs;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    if (it.depth() >= 2) it.disable_recursion_pending();
+    if (it->path().extension() == ".onnx" && it->is_regular_file(error)) {
+      graphs.push_back(it->path());
+    }
+  }
+  const auto first = std::ranges::min_element(graphs);
+  return first == graphs.end() ? folder / "model.onnx" : *first;
 }
 
 // Where a server would look for a graph that lies in no version's folder. Its name tells whether
@@ -182,7 +197,10 @@ std::string BatchText(const TriedModel& tried, int pays) {
         "# \"assumed\", each load tries it again{}. To decide it instead, put\n"
         "# max_batch_size in place of this parameter: 0 for none; or a number above 0, and leave\n"
         "# the first -1 out of all dims.\n{}",
-        tried.untried ? ", and so does the first call" : "", kAssumed);
+        tried.untried
+            ? ", and so does the first call"
+            : ", with the same result unless\n# model_warmup states real values for a row",
+        kAssumed);
   }
   if (MayBatch(spec)) {
     text +=
@@ -191,7 +209,10 @@ std::string BatchText(const TriedModel& tried, int pays) {
         "# 0, and leave the first -1 out of all dims; where none is left, say\n"
         "# `dims: [ 1 ] reshape { shape: [ ] }`: clients send one number in each row.\n";
   } else if (spec.max_batch == 0) {
-    text += "# Rows that may run together; 0: the graph has no open dimension in front for them.\n";
+    text +=
+        "# Rows that may run together; 0: each request runs alone, since not all inputs and "
+        "outputs\n"
+        "# have an open dimension in front.\n";
   } else {
     text +=
         "# Rows that may run together; 0: none. Unlike rows gave together what each gives alone.\n";
@@ -289,10 +310,9 @@ std::string ConfigText(const TriedModel& tried, const fs::path& graph, int pays)
 
 int RunInit(const InitCommand& command) {
   if (fs::is_directory(command.graph)) {
-    return ReportBadInput(
-        {ErrorCode::kInvalidArgument,
-         fmt::format("{}: is a folder; name the graph in it, such as {}", command.graph,
-                     (fs::path(command.graph) / "model.onnx").string())});
+    return ReportBadInput({ErrorCode::kInvalidArgument,
+                           fmt::format("{}: is a folder; name the graph in it, such as {}",
+                                       command.graph, GraphIn(command.graph).string())});
   }
   if (!fs::exists(command.graph)) {
     return ReportBadInput(

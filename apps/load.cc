@@ -138,8 +138,14 @@ Expected<std::map<std::string, Shape>> ReadShapes(const std::vector<std::string>
       shape.push_back(value);
       rest.remove_prefix(std::min(rest.size(), item.size() + 1));
     }
-    if (shape.empty() || !rest.empty()) {
-      return InvalidArgument(fmt::format("--shape '{}' should be INPUT=N,N,...", text));
+    if (shape.empty() || !rest.empty() || equals == 0) {
+      const std::string what = equals == std::string::npos || equals == 0 ? "names no input"
+                               : rest.empty()
+                                   ? "gives no sizes"
+                                   : fmt::format("'{}' is no size, a whole number above 0",
+                                                 rest.substr(0, rest.find(',')));
+      return InvalidArgument(
+          fmt::format("--shape '{}': {}; write INPUT=N,N,..., such as x=3,48,160", text, what));
     }
     shapes[text.substr(0, equals)] = std::move(shape);
   }

@@ -28,7 +28,7 @@ struct EngineTraits {
   bool terminates = false;  // Terminate can stop a batch that runs
   // Submit returns at once, and Done comes later, on a thread of the engine's: a lane needs none.
   bool deferred = false;
-  // A failed batch may be submitted again, row by row, to find the row that made it fail.
+  // A failed batch may be submitted again, call by call, to find the one that made it fail.
   bool runs_apart = true;
   // It runs in processes of its own, which may die. A model is first tried in a process without
   // other models (kTrialProcess), then loaded on the lanes.
@@ -117,11 +117,11 @@ struct BatchResult {
   // With an error: the lane died under the batch, and runs nothing until it is loaded again. The
   // requests are not answered: other lanes run them, or this one when it is back.
   bool lane_lost = false;
-  // With lane_lost: the lane died under this batch, perhaps because of it. The batch's requests run
+  // With lane_lost: the lane died under this batch, perhaps because of it. The batch's calls run
   // one by one from then on, and a request under which the lane dies again is refused.
   bool suspect = false;
   // With an error: an output has not one row for each of the batch's. No row's content is to blame,
-  // so nothing is run row by row.
+  // so nothing is run again.
   bool misshapen = false;
 };
 

@@ -26,10 +26,21 @@ Expected<Shape> StatedShape(const std::string& model, const TensorSpec& input,
   if (shape == Shape{-1}) return given->second;
   // Aligned to the right: what is left over in front is the batch.
   if (given->second.size() > shape.size()) {
-    return InvalidArgument(fmt::format("model '{}': input '{}' has {} dimensions, not {}", model,
-                                       input.name, shape.size(), given->second.size()));
+    return InvalidArgument(
+        fmt::format("model '{}': --shape gives input '{}' {} dimensions, but it is {}", model,
+                    input.name, given->second.size(), ToString(input.dims)));
   }
-  std::ranges::copy(given->second, shape.end() - static_cast<std::ptrdiff_t>(given->second.size()));
+  const std::size_t batch = shape.size() - given->second.size();
+  for (std::size_t i = batch; i < shape.size(); ++i) {
+    const std::int64_t size = given->second[i - batch];
+    if (shape[i] >= 0 && shape[i] != size) {
+      return InvalidArgument(
+          fmt::format("model '{}': --shape gives dimension {} of input '{}' the size {}, but the "
+                      "input is {}",
+                      model, i, input.name, size, ToString(input.dims)));
+    }
+    shape[i] = size;
+  }
   return shape;
 }
 
@@ -180,13 +191,20 @@ Expected<PreparedInputs> PrepareInputs(const std::string& model, std::span<const
 }
 
 Status CheckUsed(const InputChoice& choice, std::span<const PreparedInputs> prepared) {
-  for (const auto& [name, file] : choice.files) {
-    const bool used = std::ranges::any_of(prepared, [&](const PreparedInputs& inputs) {
+  const auto unused = [&](const std::string& name) {
+    return std::ranges::none_of(prepared, [&](const PreparedInputs& inputs) {
       return std::ranges::find(inputs.tensors, name, &PreparedTensor::name) != inputs.tensors.end();
     });
-    if (used) continue;
+  };
+  for (const auto& [name, file] : choice.files) {
+    if (!unused(name)) continue;
     return InvalidArgument(
         fmt::format("{} is for input '{}', which no model here has", file.string(), name));
+  }
+  for (const auto& [name, shape] : choice.shapes) {
+    if (!unused(name)) continue;
+    return InvalidArgument(
+        fmt::format("--shape {}=...: no model here has an input '{}'", name, name));
   }
   return {};
 }

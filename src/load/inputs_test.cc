@@ -130,6 +130,17 @@ TEST(PrepareInputs, AFileThatDoesNotFitIsNamed) {
   const Status used = CheckUsed(choice, {&*unused, 1});
   ASSERT_FALSE(used);
   EXPECT_THAT(used.error().message, HasSubstr("input 'x'"));
+  const Status unsized = CheckUsed({.shapes = {{"x", {4}}}}, {&*unused, 1});
+  ASSERT_FALSE(unsized);
+  EXPECT_THAT(unsized.error().message, HasSubstr("--shape x="));
+}
+
+TEST(PrepareInputs, AShapeThatAnInputDoesNotTakeIsRefused) {
+  const std::array<TensorSpec, 1> specs{{{"x", DataType::kFp32, {-1, 3, -1, -1}}}};
+  const auto refused = PrepareInputs("ocr", specs, {.shapes = {{"x", {4, 8, 16}}}}, 1);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message,
+              AllOf(HasSubstr("dimension 1 of input 'x' the size 4"), HasSubstr("[-1,3,-1,-1]")));
 }
 
 }  // namespace

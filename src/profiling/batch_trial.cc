@@ -31,12 +31,17 @@ struct Round {
   std::array<int, 4> integers{};  // the most; what has no such index is given 9, 1 and zeros
   double slack = 1;               // large numbers magnify rounding
 };
-constexpr std::array<Round, 4> kRounds{{
+constexpr std::array<Round, 5> kRounds{{
     {.scales = {1, 10, 0.1, 3}, .integers = {9, 9, 9, 9}},
     {.scales = {10, 0.1, 3, 1}, .integers = {1, 1, 1, 1}},
     // Logarithms and square roots take no negative numbers, and other functions none above 1. These
     // rows are as like each other as those that a model is measured with.
     {.noise = SampleDraw::Noise::kFraction, .scales = {1, 1, 1, 1}, .integers = {9, 9, 9, 9}},
+    // A way that a graph takes far below zero alone.
+    {.noise = SampleDraw::Noise::kNegative,
+     .scales = {1, 300, 30, 100},
+     .integers = {1, 1, 1, 1},
+     .slack = 10},
     // Pictures of 255 and of 1, of 8 and of 16 bits, real token numbers.
     {.noise = SampleDraw::Noise::kPositive,
      .scales = {1, 300, 30, 100},

@@ -123,6 +123,16 @@ TEST(BatchTrial, ABatchThatRunsWithFewRowsOnlyIsDoubted) {
   EXPECT_THAT(Said(*TryGraph(again, GraphSpec(8))), Not(HasSubstr("not all batches run")));
 }
 
+// Rows are mixed for large numbers of one sign alone.
+TEST(BatchTrial, WaysThatAGraphTakesFarFromZeroAreTried) {
+  for (const float sign : {1.0f, -1.0f}) {
+    GraphEngine engine(Each([=](float x, float mean) { return sign * x > 40 ? mean : x; }));
+    const auto tried = TryGraph(engine, GraphSpec(-1));
+    ASSERT_TRUE(tried);
+    EXPECT_EQ(tried->spec.max_batch, 0) << sign;
+  }
+}
+
 // As Unique: two callers may send the same.
 TEST(BatchTrial, EqualRowsAreTried) {
   GraphEngine engine([](const Table& rows) {

@@ -123,6 +123,7 @@ void FillWithNoise(DataType type, const SampleDraw& draw, std::vector<std::byte>
     // (0, 1]: at 0, a logarithm is infinite.
     if (draw.noise == SampleDraw::Noise::kFraction) return draw.scale * (1 - rng.Uniform());
     const double value = draw.scale * rng.Normal();
+    if (draw.noise == SampleDraw::Noise::kNegative) return -std::abs(value);
     return draw.noise == SampleDraw::Noise::kPositive ? std::abs(value) : value;
   };
   if (type == DataType::kFp32) Fill<float>(bytes, noise);

@@ -15,6 +15,7 @@ struct SampleDraw {
   enum class Noise {
     kNormal,
     kPositive,  // the absolute value of such noise
+    kNegative,  // that below zero
     kFraction,  // between 0 and 1
   };
   std::uint64_t seed = 1;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -120,21 +121,106 @@ TEST(Apart, ACallWithABadRowFailsWhole) {
   EXPECT_THAT(Floats(reply.outputs[0]), ElementsAre(3, 3, 4, 4));
 }
 
-TEST(Apart, RowsOfLateCallsAreGivenUp) {
+// What is declared a batch may be none: its clients get what the graph makes of their rows together.
+TEST(Apart, ACallRunsAgainAsItWasSent) {
+  ApartCounts counts;
+  Harness h(OneLane(&counts));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  h.engine.verdict = [](const std::string&, const BatchJob& job) -> Status {
+    return job.rows.size() == 2 ? Status() : Status(Internal("shapes do not fit"));
+  };
+  h.engine.batches.Close();
+  h.Send("m", {0, 0, 0, 0}, {2, 2});
+  h.engine.batches.AwaitWaiting(1);
+  const std::size_t first = h.Send("m", {1, 1, 2, 2}, {2, 2});
+  const std::size_t second = h.Send("m", {3, 3, 4, 4}, {2, 2});
+  h.engine.batches.Open();
+  h.replies.AwaitAll();
+  for (const auto& [call, a, b] : {std::tuple(first, 1.0f, 2.0f), std::tuple(second, 3.0f, 4.0f)}) {
+    const InferReply& reply = h.replies.Await(call);
+    ASSERT_TRUE(reply.status) << reply.status.error().message;
+    EXPECT_THAT(Floats(reply.outputs[0]), ElementsAre(a, a, b, b));
+    EXPECT_EQ(reply.served.batch, 2);
+  }
+  const auto statistics = h.runtime->Statistics("m", -1);
+  ASSERT_TRUE(statistics);
+  EXPECT_EQ(statistics->at(0).inference_count, 6u);
+  EXPECT_EQ(statistics->at(0).execution_count, 3u);
+  h.runtime->Stop(Duration{});
+  EXPECT_EQ(counts.answered.load(), 4);
+  EXPECT_EQ(counts.failed.load(), 0);
+}
+
+// Also where its rows came into two batches.
+TEST(Apart, ACallWhoseRowsWereInTwoBatchesRunsAgainWhole) {
+  testing::HarnessOptions options = OneLane();
+  options.policy = "fifo:batch=4";
+  Harness h(std::move(options));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  h.engine.verdict = [](const std::string&, const BatchJob& job) -> Status {
+    return job.rows.size() == 3 ? Status() : Status(Internal("shapes do not fit"));
+  };
+  h.engine.batches.Close();
+  h.Send("m", {0, 0, 0, 0, 0, 0}, {3, 2});
+  h.engine.batches.AwaitWaiting(1);
+  const std::size_t calls[] = {h.Send("m", {1, 1, 2, 2, 3, 3}, {3, 2}),
+                               h.Send("m", {4, 4, 5, 5, 6, 6}, {3, 2})};
+  h.engine.batches.Open();
+  h.replies.AwaitAll();
+  float first = 1;
+  for (const std::size_t call : calls) {
+    const InferReply& reply = h.replies.Await(call);
+    ASSERT_TRUE(reply.status) << reply.status.error().message;
+    EXPECT_THAT(Floats(reply.outputs[0]),
+                ElementsAre(first, first, first + 1, first + 1, first + 2, first + 2));
+    first += 3;
+  }
+  std::vector<std::size_t> sizes;
+  for (const auto& batch : h.engine.seen()) sizes.push_back(batch.rows);
+  EXPECT_THAT(sizes, ElementsAre(3, 4, 3, 3, 2, 3))
+      << "the first again whole, and the second twice";
+}
+
+TEST(Apart, ABatchOfOneCallIsNotRunAgain) {
+  ApartCounts counts;
+  Harness h(OneLane(&counts));
+  h.runtime->Start();
+  ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
+  h.engine.verdict = NoneBelowZero;
+  const std::size_t call = h.Send("m", {1, 1, -1, 1}, {2, 2});
+  EXPECT_FALSE(h.replies.Await(call).status);
+  EXPECT_EQ(h.engine.seen().size(), 1u);
+  h.runtime->Stop(Duration{});
+  EXPECT_EQ(counts.answered.load() + counts.failed.load() + counts.given_up.load(), 0);
+}
+
+TEST(Apart, LateCallsAreGivenUp) {
   ApartCounts counts;
   testing::HarnessOptions options = OneLane(&counts);
   options.runtime.expiry = Expiry::kPassed;
   Harness h(std::move(options));
   h.runtime->Start();
   ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
-  h.engine.verdict = NoneBelowZero;
+  auto late = std::chrono::steady_clock::time_point::max();
+  h.engine.verdict = [&](const std::string& model, const BatchJob& job) -> Status {
+    while (job.rows.size() > 1 && std::chrono::steady_clock::now() < late)
+      std::this_thread::yield();
+    return NoneBelowZero(model, job);
+  };
   h.engine.batches.Close();
-  const auto late = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
-  const std::size_t call = h.Send("m", {1, 1, -1, 1}, {2, 2}, Millis(200));
-  while (std::chrono::steady_clock::now() < late) std::this_thread::yield();
+  const std::size_t first = h.Send("m", {0, 0}, {1, 2});
+  h.engine.batches.AwaitWaiting(1);
+  late = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  const std::size_t calls[] = {h.Send("m", {1, 1}, {1, 2}, Millis(200)),
+                               h.Send("m", {-1, 1}, {1, 2}, Millis(200))};
   h.engine.batches.Open();
-  EXPECT_EQ(h.replies.Await(call).served.outcome, Outcome::kExpired);
-  EXPECT_LE(h.engine.seen().size(), 1u) << "a late row ran again";
+  EXPECT_TRUE(h.replies.Await(first).status);
+  for (const std::size_t call : calls) {
+    EXPECT_EQ(h.replies.Await(call).served.outcome, Outcome::kExpired);
+  }
+  EXPECT_LE(h.engine.seen().size(), 2u) << "a late call ran again";
   h.runtime->Stop(Duration{});
   EXPECT_EQ(counts.answered.load() + counts.failed.load(), 0);
 }

@@ -53,12 +53,13 @@ OddCells FallingCells(const ProfiledModel& model) {
 }
 
 OddCells NoisyCells(const ProfiledModel& model) {
-  constexpr double kNoisy = 0.25;  // standard deviation over mean
+  constexpr double kNoisy = 0.25;    // standard deviation over mean
+  constexpr double kLeastMs = 0.02;  // of a few microseconds, any interrupt is a multiple
   OddCells noisy;
   for (const ProfiledExit& exit : model.exits) {
     for (std::size_t i = 0; i < exit.cells.size(); ++i) {
       const double cv = exit.cells[i].cv;
-      if (cv <= kNoisy) continue;
+      if (cv <= kNoisy || cv * exit.cells[i].p50_ms < kLeastMs) continue;
       noisy.Add(cv,
                 fmt::format("batch {} of exit {} varies by {:.0f} %", i + 1, exit.name, 100 * cv));
     }

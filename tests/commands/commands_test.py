@@ -464,6 +464,10 @@ slo_ms = 100
         self.bad("load", "--slo-ms", "1e300", says="--slo-ms: Value 1e300 not in range 0.0")
         self.bad("load", "--cv", 0, says="--cv: '0' is no number above 0\n")
         self.bad("load", "--warmup", "x", says="--warmup: 'x' is no number from 0 on\n")
+        for shape, says in (("3,4", "names no input"), ("=3", "names no input"),
+                            ("x=", "gives no sizes"), ("x=3,a,4", "'a' is no size"),
+                            ("x=0", "'0' is no size")):
+            self.bad("load", SCENARIO, "--shape", shape, says=f"--shape '{shape}': {says}")
         self.bad("compare", "--sweep-all", "x", says="there is no option '--sweep-all'; compare "
                  "--help lists them (there is --sweep)")
         self.bad("serve", "--models", "x", "--tls", "y", says="there is no option '--tls'; serve "

@@ -35,7 +35,7 @@ void DispatchTurns::BlameSuspects(const LaunchOrder& order) {
   }
 }
 
-// A row of a batch that failed: it has an answer all the same if it ran well alone.
+// A row of a batch that failed: it has an answer all the same if its call ran well alone.
 void DispatchTurns::EndFailed(const LaunchOrder& order, CallRow& row) {
   if (order.apart.empty() || order.no_batch) {
     row.outcome = Outcome::kError;
@@ -50,8 +50,8 @@ void DispatchTurns::EndFailed(const LaunchOrder& order, CallRow& row) {
   if (apart.output != nullptr) {
     row.outcome = Outcome::kMet;
     row.output = apart.output;
-    row.position = 0;
-    row.batch = 1;
+    row.position = apart.position;
+    row.batch = apart.batch;
   } else if (apart.error != nullptr) {
     row.outcome = Outcome::kError;
     row.error = apart.error;
@@ -63,7 +63,7 @@ void DispatchTurns::EndFailed(const LaunchOrder& order, CallRow& row) {
   }
 }
 
-// Rows that ran apart count as batches of one.
+// Calls that ran apart count as batches of their rows.
 BatchRecord::Apart DispatchTurns::CountApart(LaunchOrder& order) {
   BatchRecord::Apart counts;
   if (order.apart.empty()) return counts;
@@ -74,11 +74,13 @@ BatchRecord::Apart DispatchTurns::CountApart(LaunchOrder& order) {
       continue;
     }
     ++counts.answered;
-    counters.executions.fetch_add(1, std::memory_order_relaxed);
     counters.inferences.fetch_add(1, std::memory_order_relaxed);
-    counters.batches[1].compute_input.Add(row.gather);
-    counters.batches[1].compute_infer.Add(row.infer);
-    counters.batches[1].compute_output.Add(row.scatter);
+    if (!row.first) continue;
+    counters.executions.fetch_add(1, std::memory_order_relaxed);
+    ModelCounters::Batch& batch = counters.batches[row.batch];
+    batch.compute_input.Add(row.gather);
+    batch.compute_infer.Add(row.infer);
+    batch.compute_output.Add(row.scatter);
   }
   if (counts.answered > 0) order.model->apart.Succeeded();
   order.apart.clear();  // the calls own the outputs now

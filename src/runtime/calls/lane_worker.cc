@@ -1,7 +1,6 @@
 #include "runtime/calls/lane_worker.h"
 
 #include <algorithm>
-#include <span>
 
 #include <fmt/format.h>
 
@@ -69,17 +68,23 @@ void LaneWorker::Begin(LaunchOrder& order) {
   order.no_batch = false;
   failed_together_ = false;
   order.apart.clear();
-  order.suspects = {};
+  order.suspects.clear();
   order.gather = order.infer = order.scatter = Duration{};
   order.report.started = clock_.Now();
 }
 
-// All of its rows, or the one whose turn it is alone.
+// All of its rows. Or the call whose turn it is alone: whole, also where other batches have some of
+// its rows.
 void LaneWorker::HandToEngine(LaunchOrder& order) {
-  std::span<const LaunchOrder::Row> rows = order.rows;
-  if (!order.apart.empty()) rows = rows.subspan(apart_row_, 1);
   inputs_.clear();
-  for (const LaunchOrder::Row& row : rows) inputs_.push_back(row.pending->inputs(row.row));
+  if (RunsWhole(order)) {
+    const PendingCall& call = *order.rows[apart_row_].pending;
+    for (std::size_t r = 0; r < call.rows.size(); ++r) inputs_.push_back(call.inputs(r));
+  } else {
+    for (const LaunchOrder::Row& row : order.rows) {
+      if (RunsNow(row)) inputs_.push_back(row.pending->inputs(row.row));
+    }
+  }
   answered_.store(false, std::memory_order_relaxed);
   run_expected_ns_.store((order.expected_end - order.decided).count(), std::memory_order_relaxed);
   run_begun_.store(order.apart.empty() ? order.report.started : clock_.Now(),
@@ -115,7 +120,7 @@ void LaneWorker::RunBatch(LaunchOrder& order) {
     return;
   }
   BeginApart(order);
-  if (!order.apart.empty() && !SkipToRow(order)) return;  // nobody waits for any of them
+  if (!order.apart.empty() && !SkipToCall(order)) return;  // nobody waits for any of them
   do {
     HandToEngine(order);
     // An engine may report from a thread of its own, after Submit has returned.
@@ -156,7 +161,7 @@ void LaneWorker::Take(BatchResult&& result) {
   } else if (!result.status && result.lane_lost) {
     order_.report.status = BatchStatus::kLost;
     order_.error = std::make_shared<const Error>(std::move(result.status.error()));
-    if (result.suspect) order_.suspects = order_.rows;
+    if (result.suspect) order_.suspects.assign(order_.rows.begin(), order_.rows.end());
   } else if (!result.status && result.status.error().code == ErrorCode::kCancelled) {
     order_.report.status = BatchStatus::kAborted;
   } else {
@@ -168,30 +173,39 @@ void LaneWorker::Take(BatchResult&& result) {
   }
 }
 
-// The batch has failed, whatever becomes of its rows; only a lane that dies is more than that.
+// The batch has failed, whatever becomes of its calls; only a lane that dies is more than that.
 void LaneWorker::TakeApart(BatchResult&& result) {
-  LaunchOrder::Apart& row = order_.apart[apart_row_];
-  row = {.misshapen = result.misshapen,
-         .gather = result.gather,
-         .infer = result.infer,
-         .scatter = result.scatter};
-  if (result.status && result.output != nullptr) {
-    row.output = Counted(std::move(result.output));
-  } else if (!result.status && result.lane_lost) {
+  if (!result.status && result.lane_lost) {
     order_.report.status = BatchStatus::kLost;
     order_.error = std::make_shared<const Error>(std::move(result.status.error()));
-    order_.apart.clear();
-    if (result.suspect) {
-      order_.suspects = std::span<const LaunchOrder::Row>(order_.rows).subspan(apart_row_, 1);
+    for (const LaunchOrder::Row& row : order_.rows) {
+      if (result.suspect && RunsNow(row)) order_.suspects.push_back(row);
     }
+    return order_.apart.clear();
+  }
+  LaunchOrder::Apart apart{.misshapen = result.misshapen,
+                           .batch = static_cast<std::uint32_t>(inputs_.size()),
+                           .gather = result.gather,
+                           .infer = result.infer,
+                           .scatter = result.scatter};
+  if (result.status && result.output != nullptr) {
+    apart.output = Counted(std::move(result.output));
   } else if (result.status || result.status.error().code != ErrorCode::kCancelled) {
-    row.error = result.status ? order_.error
-                              : std::make_shared<const Error>(std::move(result.status.error()));
+    apart.error = result.status ? order_.error
+                                : std::make_shared<const Error>(std::move(result.status.error()));
+  }
+  const bool whole = RunsWhole(order_);
+  std::uint32_t position = 0;
+  for (std::size_t i = apart_row_; i < order_.rows.size(); ++i) {
+    if (!RunsNow(order_.rows[i])) continue;
+    apart.first = i == apart_row_;
+    apart.position = whole ? order_.rows[i].row : position++;
+    order_.apart[i] = apart;
   }
 }
 
-// A batch with a row under which the lane died before counts as failed from the first: its rows run
-// apart at once, so that if the lane dies again it is known of which.
+// A batch with a row under which the lane died before counts as failed from the first: its calls
+// run apart at once, so that if the lane dies again it is known of which.
 void LaneWorker::BeginApart(LaunchOrder& order) {
   const auto suspect = [](const LaunchOrder::Row& row) {
     return row.pending->rows[row.row].deaths > 0;
@@ -205,13 +219,17 @@ void LaneWorker::BeginApart(LaunchOrder& order) {
   apart_row_ = 0;
 }
 
-// One bad row fails its whole batch: where a batch of several rows has failed, each of them runs
-// once alone, so that only the calls that brought a bad one hear of an error. Not where the batch's
-// shape was wrong: that no row brought. True: the next is apart_row_.
+// One bad row fails its whole batch: where a batch has failed that was not one call, each of its
+// calls runs once alone, so that only those that brought a bad row hear of an error. All rows of a
+// call run together, as its client sent them: what is no batch may give other answers row by row.
+// Not where the batch's shape was wrong: that no row brought. True: the next begins at apart_row_.
 bool LaneWorker::NextApart(LaunchOrder& order) {
-  if (order.report.status != BatchStatus::kFailed || order.rows.size() < 2) return false;
-  if (order.no_batch) return false;
+  if (order.report.status != BatchStatus::kFailed || order.no_batch) return false;
   if (order.apart.empty()) {
+    const PendingCall& first = *order.rows[0].pending;
+    const auto its = [&](const LaunchOrder::Row& row) { return row.pending == &first; };
+    if (order.rows.size() == first.rows.size() && std::ranges::all_of(order.rows, its))
+      return false;
     failed_together_ = true;
     if (!order.model->engine.traits().runs_apart) return false;
     if (!order.model->apart.Pass(order.report.ended)) return false;
@@ -220,19 +238,31 @@ bool LaneWorker::NextApart(LaunchOrder& order) {
   } else {
     ++apart_row_;
   }
-  if (SkipToRow(order)) return true;
+  if (SkipToCall(order)) return true;
   const bool assumed = order.model->spec.batch_origin == BatchOrigin::kAssumed;
   const auto well = [](const LaunchOrder::Apart& row) { return row.output != nullptr; };
   order.no_batch = assumed && failed_together_ && std::ranges::all_of(order.apart, well);
   return false;
 }
 
-// From apart_row_ on; false: there is none.
-bool LaneWorker::SkipToRow(const LaunchOrder& order) {
-  while (apart_row_ < order.rows.size() && !WorthRunning(order, *order.rows[apart_row_].pending)) {
-    ++apart_row_;
+// From apart_row_ on, to a row whose call has not run yet; false: there is none.
+bool LaneWorker::SkipToCall(const LaunchOrder& order) {
+  for (; apart_row_ < order.rows.size(); ++apart_row_) {
+    const LaunchOrder::Apart& row = order.apart[apart_row_];
+    const bool ran = row.output != nullptr || row.error != nullptr;
+    if (!ran && WorthRunning(order, *order.rows[apart_row_].pending)) return true;
   }
-  return apart_row_ < order.rows.size();
+  return false;
+}
+
+bool LaneWorker::RunsWhole(const LaunchOrder& order) const {
+  if (order.apart.empty()) return false;
+  const auto most = static_cast<std::size_t>(std::max(order.model->spec.max_batch, 1));
+  return order.rows[apart_row_].pending->rows.size() <= most;
+}
+
+bool LaneWorker::RunsNow(const LaunchOrder::Row& row) const {
+  return order_.apart.empty() || row.pending == order_.rows[apart_row_].pending;
 }
 
 bool LaneWorker::WorthRunning(const LaunchOrder& order, const PendingCall& pending) const {

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <thread>
 #include <vector>
 
@@ -29,12 +28,14 @@ struct LaunchOrder {
     PendingCall* pending = nullptr;
     std::uint32_t row = 0;
   };
-  // What became of a row of a failed batch that was run again alone. Neither output nor error: it
-  // was not run, since its call was late or nobody waited for it.
+  // What became of a row of a failed batch whose calls were run again, each alone. Neither output
+  // nor error: it was not run, since its call was late or nobody waited for it.
   struct Apart {
     std::shared_ptr<const BatchOutput> output;
     std::shared_ptr<const Error> error;
     bool misshapen = false;
+    std::uint32_t position = 0, batch = 1;  // its place among the rows that ran, and their number
+    bool first = false;                     // of the rows that came of one run
     Duration gather{}, infer{}, scatter{};
   };
 
@@ -56,12 +57,12 @@ struct LaunchOrder {
   Duration gather{}, infer{}, scatter{};
   std::shared_ptr<const BatchOutput> output;
   std::shared_ptr<const Error> error;
-  // With an error: what the model takes for a batch is none (BatchResult::misshapen, or all rows
+  // With an error: what the model takes for a batch is none (BatchResult::misshapen, or all calls
   // run well alone and not together).
   bool no_batch = false;
-  std::vector<Apart> apart;  // by row, where the batch failed and its rows ran apart; else empty
+  std::vector<Apart> apart;  // by row, where the batch failed and its calls ran apart; else empty
   // Where the lane died: under these rows, perhaps because of one of them.
-  std::span<const Row> suspects;
+  std::vector<Row> suspects;
 };
 
 struct LaneWorkerOptions {
@@ -69,7 +70,7 @@ struct LaneWorkerOptions {
   int slot = 0;
   std::vector<int> cores;  // where it runs; empty: anywhere
   Duration spin{};
-  bool gives_up_late = true;  // rows of late calls are not run apart
+  bool gives_up_late = true;  // late calls are not run apart
   std::shared_ptr<HeldBytes::Count>
       answers;  // counts what batches answer, for as long as it is held
 };
@@ -108,7 +109,7 @@ class LaneWorker final : private Completions {
   bool HasNext() const { return !launches_.Empty(); }
 
   // The run that is under way in the engine, from any thread; `begun` is kNever where none is. A
-  // batch whose rows run apart is several runs.
+  // batch whose calls run apart is several runs.
   struct Running {
     TimePoint begun = kNever;
     Duration expected{};
@@ -126,7 +127,9 @@ class LaneWorker final : private Completions {
   bool NextApart(LaunchOrder& order);
   bool WorthRunning(const LaunchOrder& order, const PendingCall& pending) const;
   void BeginApart(LaunchOrder& order);
-  bool SkipToRow(const LaunchOrder& order);
+  bool SkipToCall(const LaunchOrder& order);
+  bool RunsNow(const LaunchOrder::Row& row) const;
+  bool RunsWhole(const LaunchOrder& order) const;
   void Take(BatchResult&& result);
   void TakeApart(BatchResult&& result);
   void Count(const LaunchOrder& order);
@@ -141,8 +144,8 @@ class LaneWorker final : private Completions {
   Doorbell bell_;           // of launches, for the worker's thread
   Doorbell answered_bell_;  // of the engine's report, for the thread that runs the batch
   std::vector<RowInputs> inputs_;
-  bool failed_together_ = false;       // the batch, whose rows run apart for it
-  std::size_t apart_row_ = 0;          // that runs alone, where order_.apart is not empty
+  bool failed_together_ = false;       // the batch, whose calls run apart for it
+  std::size_t apart_row_ = 0;          // first row of the call that runs alone; see order_.apart
   std::atomic<bool> answered_{false};  // the engine's report of the batch that runs is in order_
   bool tell_ = false;  // the batch that runs is a deferred engine's: Done tells the listener
   std::atomic<bool> stop_{false};
