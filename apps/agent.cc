@@ -208,9 +208,10 @@ void AddAgent(CLI::App& app, CommandContext& context) {
   command->add_flag("--leave-worker", flags->leave_worker,
                     "On SIGTERM, let the worker serve on; the next agent finds it again");
   command
-      ->add_option("--site", flags->agent.worker.schedulers,
-                   "The node is a site with these central schedulers, HOST:PORT (docs/site.md): "
-                   "instead of a server the agent keeps a front end of the site up")
+      ->add_option(
+          "--site", flags->agent.worker.schedulers,
+          "The node is a site with these central schedulers, HOST:PORT (docs/reference/site.md): "
+          "instead of a server the agent keeps a front end of the site up")
       ->delimiter(',')
       ->option_text(kCommaList);
   command->add_option("serve", flags->agent.worker.arguments,

@@ -326,9 +326,10 @@ void AddClusterUp(CLI::App& cluster, CommandContext& context) {
   command->add_option("--state", flags->state,
                       "Folder for logs and state (default: a temporary one, removed at the end)");
   command
-      ->add_option("--site", flags->sites,
-                   "This node is the site of these schedulers, which run already (docs/site.md); "
-                   "once for each such node")
+      ->add_option(
+          "--site", flags->sites,
+          "This node is the site of these schedulers, which run already (docs/reference/site.md); "
+          "once for each such node")
       ->option_text("NODE=HOST:PORT,... ...")
       ->allow_extra_args(false);
   command->add_option("serve", flags->serve,
@@ -339,7 +340,7 @@ void AddClusterUp(CLI::App& cluster, CommandContext& context) {
       context.exit_code = ReportBadInput(
           {ErrorCode::kNotFound,
            what.string() +
-               ": there is no such file or folder; name a fleet's file (docs/fleets.md; "
+               ": there is no such file or folder; name a fleet's file (docs/reference/fleets.md; "
                "scenarios/fleets/testbed.toml is one), or a folder with fleet.toml"});
       return;
     }
@@ -351,7 +352,7 @@ void AddClusterUp(CLI::App& cluster, CommandContext& context) {
       context.exit_code =
           ReportBadInput({ErrorCode::kNotFound,
                           what.string() + ": there is no fleet.toml in this folder; write one "
-                                          "(docs/fleets.md), or name the fleet's file"});
+                                          "(docs/reference/fleets.md), or name the fleet's file"});
       return;
     }
     if (!std::filesystem::is_directory(models)) {

@@ -13,7 +13,8 @@ namespace tactus {
 void AddFrontEnd(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<ServeOptions>();
   CLI::App* command = app.add_subcommand(
-      "front-end", "Take calls for a site of workers under a central scheduler (docs/site.md)");
+      "front-end",
+      "Take calls for a site of workers under a central scheduler (docs/reference/site.md)");
   command
       ->add_option(
           "--schedulers", options->schedulers,

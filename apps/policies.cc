@@ -55,7 +55,7 @@ int Describe(const std::string& text) {
   }
   fmt::print("  every policy\n");
   PrintOptions(kCommonOptions);
-  fmt::print("  when to choose it, and its trade-offs: docs/policies.md#{}\n", wanted);
+  fmt::print("  when to choose it, and its trade-offs: docs/reference/policies.md#{}\n", wanted);
   return 0;
 }
 

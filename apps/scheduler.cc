@@ -163,7 +163,8 @@ int RunScheduler(const SchedulerFlags& flags) {
 void AddScheduler(CLI::App& app, CommandContext& context) {
   auto f = std::make_shared<SchedulerFlags>();
   CLI::App* command = app.add_subcommand(
-      "scheduler", "Schedule a site of front ends and workers, or stand by (docs/site.md)");
+      "scheduler",
+      "Schedule a site of front ends and workers, or stand by (docs/reference/site.md)");
   command
       ->add_option("--listen", f->listen, "HOST:PORT for front ends, workers and other schedulers")
       ->capture_default_str();

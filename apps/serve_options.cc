@@ -49,7 +49,7 @@ void DeclareModels(ServeOptions& o, CLI::App& command) {
   AddOption(command, "--device", o.device, DeviceName(),
             "Where ONNX models run: cpu, cuda:0, or several devices as cuda:0,cuda:1, to "
             "which lanes are assigned in turn. AOTInductor packages (engine aoti) need a "
-            "device; host operators run on the host (docs/gpu.md)");
+            "device; host operators run on the host (docs/reference/gpu.md)");
 }
 
 void DeclareScheduling(ServeOptions& o, CLI::App& command) {
@@ -65,9 +65,10 @@ void DeclareScheduling(ServeOptions& o, CLI::App& command) {
             "Which percentile of the profile to count on: 50, 95, 99; 0 for the mean");
   AddOption(command, "--jitter-ms", o.jitter_ms, CLI::Range(0.0, 86'400'000.0),
             "Margin added to every profiled latency");
-  AddOption(command, "--follow", o.follow, CLI::IsMember({"yes", "no", "stalls"}),
-            "Correct the profile by measured latencies: yes, no, or stalls, which also "
-            "keeps a reserve for stalls of the machine and costs accuracy (docs/following.md)");
+  AddOption(
+      command, "--follow", o.follow, CLI::IsMember({"yes", "no", "stalls"}),
+      "Correct the profile by measured latencies: yes, no, or stalls, which also "
+      "keeps a reserve for stalls of the machine and costs accuracy (docs/reference/following.md)");
   command.add_flag("--allow-other-machine", o.allow_other_machine,
                    "Serve with a profile that was measured on another machine");
   AddOption(command, "--default-slo-ms", o.default_slo_ms, CLI::Range(0.001, 86'400'000.0),
@@ -133,10 +134,11 @@ CLI::Validator LaneCount() {
 void DeclareLanes(ServeOptions& o, CLI::App& command) {
   command.option_defaults()->group("Scheduling");
   command
-      .add_option("--lanes", o.lanes,
-                  "Parts of the machine that run batches side by side; auto: as many as its "
-                  "processors allow, of as many threads as the profile advises (docs/lanes.md). "
-                  "Where --threads is given and this is not: 1")
+      .add_option(
+          "--lanes", o.lanes,
+          "Parts of the machine that run batches side by side; auto: as many as its "
+          "processors allow, of as many threads as the profile advises (docs/reference/lanes.md). "
+          "Where --threads is given and this is not: 1")
       ->transform(LaneCount())
       ->option_text("N|auto")
       ->default_str("auto");
@@ -178,7 +180,7 @@ void DeclareAccess(ServeOptions& o, CLI::App& command) {
   file("--tls-client-ca", o.tls_client_ca,
        "Serve only clients with a certificate of this authority");
   file("--tokens", o.tokens,
-       "Who may do what: NAME infer,read,admin TOKEN on each line (docs/security.md)");
+       "Who may do what: NAME infer,read,admin TOKEN on each line (docs/reference/security.md)");
   command.add_flag("--insecure", o.insecure,
                    "Listen beyond this machine without TLS or without tokens");
   command
@@ -249,7 +251,7 @@ void DeclareAutoscale(ServeOptions& o, CLI::App& command) {
 }
 
 void DeclareSite(ServeOptions& o, CLI::App& command) {
-  command.option_defaults()->group("Site (docs/site.md)");
+  command.option_defaults()->group("Site (docs/reference/site.md)");
   command
       .add_option("--schedulers", o.schedulers,
                   "Serve as a worker of the site with these central schedulers, HOST:PORT; every "
@@ -278,7 +280,7 @@ void DeclarePeerTls(ServeOptions& o, CLI::App& command) {
 }
 
 void DeclareCluster(ServeOptions& o, CLI::App& command, const char* peers) {
-  command.option_defaults()->group("Cluster (docs/cluster.md)");
+  command.option_defaults()->group("Cluster (docs/reference/cluster.md)");
   DeclarePeerTls(o, command);
   command.add_option("--peer-listen", o.peer_listen, peers);
   command.add_option(
@@ -302,7 +304,7 @@ void DeclareIsolation(ServeOptions& o, CLI::App& command) {
       .add_flag("--isolate", o.isolate,
                 "Run each lane's models in a process of its own: a graph that crashes ends that "
                 "process and not the server. Not with --device, --plan, --planner, --slots above "
-                "1 or --engine emulated (docs/isolation.md)")
+                "1 or --engine emulated (docs/reference/isolation.md)")
       ->excludes("--plan")
       ->excludes("--planner");
 }

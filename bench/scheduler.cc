@@ -49,7 +49,7 @@ constexpr double kSpread = 0.8;     // of that, at least, with more lanes or mor
 const std::string kProfile = SourcePath("scenarios/profiles/symphony-1080ti.json");
 constexpr const char* kAlone = "ResNet50";  // where there is one model only
 
-// The published setting, and the one with a flat top (docs/papers/symphony.md).
+// The published setting, and the one with a flat top (docs/research/papers/symphony.md).
 struct Setting {
   const char* policy;
   SymphonyOptions options;

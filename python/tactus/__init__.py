@@ -1,4 +1,4 @@
-"""A client of Tactus and of other KServe v2 servers: tactus.Client (docs/python.md).
+"""A client of Tactus and of other KServe v2 servers: tactus.Client (docs/guide/python.md).
 
 Nothing is imported before it is used, since the command `tactus` starts here too.
 """

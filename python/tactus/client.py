@@ -1,4 +1,4 @@
-"""Calls a KServe v2 server with a deadline, over HTTP or gRPC. docs/python.md explains it."""
+"""Calls a KServe v2 server with a deadline, over HTTP or gRPC. docs/guide/python.md explains it."""
 import http.client
 import json
 import math

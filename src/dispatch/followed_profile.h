@@ -1,6 +1,6 @@
 // The profile as the machine is now: the table that policies count on, corrected by what batches
-// take (docs/following.md). For each model and lane class it holds the ratio of measured to
-// profiled time; where a ratio moves, the model's latencies there move with it.
+// take (docs/reference/following.md). For each model and lane class it holds the ratio of measured
+// to profiled time; where a ratio moves, the model's latencies there move with it.
 //
 // It belongs to the dispatcher and is driven by its events alone, so a replay of the journal learns
 // the same. After Configure nothing allocates.

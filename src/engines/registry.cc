@@ -163,7 +163,7 @@ Expected<std::unique_ptr<Engine>> MakeEngine(std::string_view name, const Engine
   if (name == "aoti" || name == "pytorch_aoti") {
     remedy =
         "; this build has no AOTInductor: build with TORCH_ROOT set to the folder of the Python "
-        "package torch (docs/gpu.md)";
+        "package torch (docs/reference/gpu.md)";
   }
   return NotFound(fmt::format("no engine '{}'; there are: {}{}", name, EngineNames(), remedy));
 }

@@ -82,7 +82,7 @@ Status CheckNoPipelines(const Scenario& scenario) {
   if (scenario.pipelines.empty()) return {};
   return InvalidArgument(
       fmt::format("{}: [[pipelines]] of a scenario are for `tactus simulate`; serve one as an "
-                  "ensemble (docs/pipelines.md), or state each model's rate_rps instead",
+                  "ensemble (docs/reference/pipelines.md), or state each model's rate_rps instead",
                   scenario.name));
 }
 

@@ -98,7 +98,7 @@ struct PipelineSummary {
   std::int64_t items_lost = 0;  // ... those that the answer does without
   double offered_rps = 0;
   double goodput_rps = 0;  // on time
-  double bad_ratio = 0;    // violations (docs/deadlines.md) over all
+  double bad_ratio = 0;    // violations (docs/reference/deadlines.md) over all
   double p50_ms = 0;       // of those answered, from the arrival to the last answer
   double p95_ms = 0;
   double p99_ms = 0;

@@ -54,7 +54,7 @@ struct RuntimeOptions {
   // When a waiting request is given up. kUnmeetable: as soon as its deadline cannot be met any
   // more.
   Expiry expiry = Expiry::kUnmeetable;
-  // Whether policies are told the profile as batches take now (docs/following.md).
+  // Whether policies are told the profile as batches take now (docs/reference/following.md).
   FollowOptions follow = {};
   // Calls that may be under way at once, of all models together.
   std::size_t call_capacity = 16384;

@@ -1,5 +1,5 @@
 // Makes the deadline of a request. Clients, proxies and the model's owner may each limit its time;
-// docs/deadlines.md lists all limits.
+// docs/reference/deadlines.md lists all limits.
 #pragma once
 
 #include <cstdint>

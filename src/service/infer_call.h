@@ -62,8 +62,8 @@ struct InferReply {
 
 using CallId = std::uint64_t;
 
-// The rows of a call are a part of a batch that a central scheduler granted (docs/site.md): they
-// run together with the batch's other parts, and with nothing else.
+// The rows of a call are a part of a batch that a central scheduler granted
+// (docs/reference/site.md): they run together with the batch's other parts, and with nothing else.
 struct GrantedPart {
   std::uint64_t term = 0;   // of the scheduler
   std::uint64_t batch = 0;  // its number for the batch

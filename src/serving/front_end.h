@@ -1,6 +1,6 @@
-// The server of `tactus front-end`: the models of a site's workers (docs/site.md) and, with a
-// repository, its pipelines and host operators over them. With --routes it is the worker of a
-// fleet's node, which is the whole site (docs/cluster.md).
+// The server of `tactus front-end`: the models of a site's workers (docs/reference/site.md) and,
+// with a repository, its pipelines and host operators over them. With --routes it is the worker of
+// a fleet's node, which is the whole site (docs/reference/cluster.md).
 #pragma once
 
 #include <memory>

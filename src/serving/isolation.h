@@ -1,4 +1,5 @@
-// --isolate of `tactus serve`: each lane's models in a process of its own (docs/isolation.md).
+// --isolate of `tactus serve`: each lane's models in a process of its own
+// (docs/reference/isolation.md).
 #pragma once
 
 #include <memory>

@@ -108,7 +108,7 @@ Status CheckClear(const std::string& option, const std::string& text) {
   if (IsThisMachine(place->host)) return {};
   return InvalidArgument(fmt::format(
       "{} {} is beyond this machine: --peer-tls FOLDER keeps strangers out, with certificates of "
-      "`tactus cluster certificate`; --insecure speaks in the clear (docs/site.md)",
+      "`tactus cluster certificate`; --insecure speaks in the clear (docs/reference/site.md)",
       option, text));
 }
 

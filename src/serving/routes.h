@@ -1,5 +1,5 @@
-// A server as the worker of a node (docs/cluster.md): it sends steps of its pipelines to other
-// nodes as its agent says.
+// A server as the worker of a node (docs/reference/cluster.md): it sends steps of its pipelines to
+// other nodes as its agent says.
 #pragma once
 
 #include <memory>

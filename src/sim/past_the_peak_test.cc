@@ -41,7 +41,7 @@ std::int64_t OnTime(const std::string& name, const std::string& rule, double rat
 }
 
 // 1.2 times the highest rate at which any rule keeps 99 % on time under the scenario's policy
-// (docs/pipelines.md).
+// (docs/reference/pipelines.md).
 TEST(PastThePeak, SpareHasMoreOnTimeThanEqualSplitAndTheWholeTimeout) {
   for (const auto& [name, rate] : std::map<std::string, double>{
            {"chain", 2110}, {"diamond", 2290}, {"text", 3460}, {"crowd", 1510}}) {

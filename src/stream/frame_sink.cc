@@ -35,7 +35,7 @@ Expected<JpegInput> JpegInputOf(std::string_view model, const std::vector<Tensor
   }
   return InvalidArgument(
       fmt::format("model '{}' takes no JPEG: a stream needs one input, UINT8 with dims [ -1 ] or "
-                  "BYTES with dims [ 1 ]; see docs/streams.md",
+                  "BYTES with dims [ 1 ]; see docs/reference/streams.md",
                   model));
 }
 

@@ -27,7 +27,7 @@ namespace tactus {
 struct FleetRun {
   double duration_s = 60;
   std::uint64_t seed = 1;
-  std::string planner = "octopinf-relieved";  // sustains most: docs/papers/octopinf.md
+  std::string planner = "octopinf-relieved";  // sustains most: docs/research/papers/octopinf.md
   std::string policy = "horizon";             // of every device's dispatcher
   std::string server_policy;                  // of servers' instead; empty: that one too
   double period_s = 360;                      // from plan to plan; 0: the first one is the only one

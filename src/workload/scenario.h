@@ -15,7 +15,7 @@
 //   jitter_ms = 0
 //   decision_cost_us = 0           # charged by the simulator for each decision that launches
 //   follow = "auto"                # yes: policies are told latencies as batches take them
-//                                  # (docs/following.md); auto: in service, and in simulation
+//                                  # (docs/reference/following.md); auto: in service, simulated
 //                                  # where there is a [drift]; stalls: yes, and with a reserve
 //                                  # for stalls; no
 //   candidate_cost_us = 0          # and for each candidate that the algorithm looks at; for one
@@ -115,7 +115,7 @@
 //   bytes = 602112                 # of a call, for [front]
 //
 //   [[pipelines]]                  # in simulation: requests that go through several models, each
-//   name = "traffic"               # of which has its requests from these alone (docs/pipelines.md)
+//   name = "traffic"               # which has its requests from these alone
 //   slo_ms = 136                   # from the pipeline request's arrival to its last answer
 //   ratio = 1                      # of arrivals' rate_rps, which counts requests to models
 //   rate_rps = 10                  # pipeline requests per second; default: that share

@@ -377,8 +377,8 @@ class Plans(CommandCase):
                 self.assertEqual(line.count("("), line.count(")"), line)
 
     def test_every_policy_has_its_page(self):
-        """docs/policies.md has the same five headings for each, and names all of its options."""
-        page = (SOURCE / "docs/policies.md").read_text(encoding="utf-8")
+        """docs/reference/policies.md has five headings for each, and names all of its options."""
+        page = (SOURCE / "docs/reference/policies.md").read_text(encoding="utf-8")
         sections = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", page, re.M | re.S))
         listed = re.findall(r"^  ([a-z-]+)", self.good("policies").split("\n\n")[0], re.M)
         self.assertEqual(list(sections), listed)

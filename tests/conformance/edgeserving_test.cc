@@ -1,7 +1,7 @@
 // EdgeServing's behaviour as its paper describes it, as transcripts in serving time: the
 // dispatcher, the policy and one lane whose batches take exactly the profiled time. The latencies
-// are those of the stand-in table (docs/papers/edgeserving.md), l(b) = l(5) (1 + 0.06 (b - 5));
-// every instant below can be worked out by hand from it.
+// are those of the stand-in table (docs/research/papers/edgeserving.md), l(b) = l(5) (1 + 0.06 (b -
+// 5)); every instant below can be worked out by hand from it.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -205,7 +205,8 @@ TEST(EdgeServingRivals, AllEarlyIsQuickAndShallow) {
 
 // Section VI-H: longest queue first starves the short queue, and earliest deadline first does not.
 // Nor is the score free of it, as it sums over requests: ten that leave with each batch outweigh
-// one that is nearly due (docs/papers/edgeserving.md, "What the rule leaves on the table").
+// one that is nearly due (docs/research/papers/edgeserving.md, "What the rule leaves on the
+// table").
 TEST(EdgeServingRivals, OneRequestBesideALongQueue) {
   const struct {
     const char* policy;

@@ -55,7 +55,7 @@ class Files(unittest.TestCase):
         have = {str(each.relative_to(self.root)) for each in self.root.rglob('*')
                 if not each.is_dir()}
         documents = {each for each in have if each.startswith('usr/share/doc/tactus/docs/')}
-        self.assertIn('usr/share/doc/tactus/docs/deploy.md', documents)
+        self.assertIn('usr/share/doc/tactus/docs/guide/deploy.md', documents)
         want = {'usr/bin/tactus', 'usr/share/bash-completion/completions/tactus',
                 'usr/share/zsh/vendor-completions/_tactus',
                 'usr/share/fish/vendor_completions.d/tactus.fish',

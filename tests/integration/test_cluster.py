@@ -1,5 +1,5 @@
 """A cluster of processes on this machine: models are served as the plan says, and what the table of
-docs/cluster.md promises holds when a controller, an agent or a worker is killed."""
+docs/reference/cluster.md promises holds when a controller, an agent or a worker is killed."""
 
 import contextlib
 import json

@@ -1,6 +1,6 @@
 """chart_processes.py TACTUS RENDERED MODEL: starts the processes of a rendered chart on this
 machine, with the very arguments of its containers, certificates, tokens and TLS made as
-docs/deploy.md says, and asks what kubelet, Prometheus and a client would ask. Then kills the
+docs/guide/deploy.md says, and asks what kubelet, Prometheus and a client would ask. Then kills the
 scheduler that leads.
 
 Only what a machine cannot have is replaced: names of pods by 127.0.0.1 and a free port each, the

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # check_container.sh PACKAGE: builds deploy/Containerfile around the Debian package, by buildah with
-# its chroot isolation, and runs what it made by runc as the chart and docs/deploy.md would: as the
-# image's user, in a network of its own, without capabilities, on a file system that is read only.
-# A model is served, asked over HTTP, and ended by the image's signal. Exit code 77: not tried here,
-# and why.
+# its chroot isolation, and runs what it made by runc as the chart and docs/guide/deploy.md would:
+# as the image's user, in a network of its own, without capabilities, on a file system that is read
+# only. A model is served, asked over HTTP, and ended by the image's signal. Exit code 77: not tried
+# here, and why.
 #
 # No registry is asked: the image that the Containerfile starts from is a bare Debian 12 made by
 # debootstrap. What it takes is thrown away at the end.

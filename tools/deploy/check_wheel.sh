@@ -129,5 +129,5 @@ for suite in "$@"; do check_on "$suite"; done
 cat <<TEXT
 wheel: installed and served; $(du -m "$wheel" | cut -f1) MB to pass on
   python3 -m venv env && env/bin/pip install $wheel
-  env/bin/tactus serve --models models      # docs/python.md says how to call it
+  env/bin/tactus serve --models models      # docs/guide/python.md says how to call it
 TEXT

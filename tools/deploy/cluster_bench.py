@@ -115,7 +115,7 @@ class Bench:
                 for each in self.workloads(namespace)}
 
     def prepare(self, namespace):
-        """What docs/deploy.md says is there before the chart; returns the names of all of it."""
+        """What docs/guide/deploy.md has before the chart; returns the names of all of it."""
         levels = {f'pod-security.kubernetes.io/{each}': 'restricted' for each in
                   ('enforce', 'warn')}
         made = [{'apiVersion': 'v1', 'kind': 'Namespace',

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # gpu.sh: puts ONNX Runtime with its CUDA provider, and the libraries of NVIDIA's that it needs,
-# into .cache/onnxruntime-gpu/lib, where `tactus serve --device cuda:0` looks (docs/gpu.md). 1.4 GB
-# are fetched, more unpacked. The driver is not among them: it comes with the machine.
+# into .cache/onnxruntime-gpu/lib, where `tactus serve --device cuda:0` looks
+# (docs/reference/gpu.md). 1.4 GB are fetched, more unpacked. The driver is not among them: it comes
+# with the machine.
 #
 # With ONNXRUNTIME_ROOT set, that installation is used and nothing is fetched.
 source "$(dirname "$0")/lib.sh"

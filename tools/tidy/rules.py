@@ -181,13 +181,14 @@ RETIRED = {
     r'|\b[Cc]arr(?:y|ies|ied) [^.;\n]{0,30}\b(?:loads?\b|rates?\b|r/s|'
     r'(?:requests?|frames?)(?:/s| (?:a|per) second))|AddColumn\("carries"': 'sustains',
     r'\b(?:late|expired) or (?:lost|dropped|unanswered)\b|\b(?:bad|lost) %|% (?:bad|lost)\b'
-    r'|\bbad (?:ratios?|requests)\b': 'violations, violation ratio (docs/deadlines.md)',
+    r'|\bbad (?:ratios?|requests)\b': 'violations, violation ratio (docs/reference/deadlines.md)',
     r'HowPlannedOtherwise|WhyNeverSplit|WhatEachLacks|SayWhatIsNeverServed|DoubtOfCores':
         'a verb and a noun (ExplainPlanMismatch, DescribeShortage)',
 }
 # Kubernetes has a Deployment, and papers have titles.
-RETIRED_ELSEWHERE = ('docs/autoscale.md', 'docs/deploy.md', 'docs/papers/', 'tests/deploy/', 'tools/deploy/',
-                     'tools/tidy/', 'src/server/proto/', 'THIRD_PARTY.md')
+RETIRED_ELSEWHERE = ('docs/reference/autoscale.md', 'docs/guide/deploy.md',
+                     'docs/research/papers/', 'tests/deploy/', 'tools/deploy/', 'tools/tidy/',
+                     'src/server/proto/', 'THIRD_PARTY.md')
 
 
 def retired_words(source):

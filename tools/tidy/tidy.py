@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """tidy.py [ROOT]: checks every file of the tree against the style rules of rules.py, and what
-documents link (links.py), and that each file is named by another (named.py).
+documents link (links.py), that each file is named by another (named.py), and that the pages of
+the reference have what the code has (pages.py).
 
 Prints `file:line: what is wrong (remedy: what to do)` for each violation and exits 1 if there is
 one. Reads the files that git knows or would add; where there is no git, all but hidden ones.
@@ -12,12 +13,14 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import links
 import named
+import pages
 import rules
 
 # The rules name what they forbid, and their test breaks every one of them.
 OWN_FOLDER = 'tools/tidy/'
 OF_OTHERS = 'third_party/'
-TEXT = {'.h', '.cc', '.py', '.sh', '.cmake', '.md', '.toml', '.txt', '.json', '.proto', '.pbtxt', ''}
+TEXT = {'.h', '.cc', '.py', '.sh', '.cmake', '.md', '.toml', '.txt', '.json', '.proto', '.pbtxt',
+        '.yml', ''}
 
 
 def tree_files(root):
@@ -56,6 +59,7 @@ def violations(root):
     there = [path for path in files if (root / path).exists()]
     yield from links.violations(documents, there)
     yield from named.violations(texts, there)
+    yield from pages.violations(texts)
 
 
 def main(arguments):

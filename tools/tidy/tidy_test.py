@@ -53,11 +53,17 @@ BROKEN = {
                                       'say violations'),
     'a dead link': ('docs/dead.md', 'a\n\n[b](../src/gone.h), [c](dead.md#here)\n', 3,
                     '../src/gone.h leads to no file'),
+    'a dead heading': ('docs/there.md', '# A (b), `c`\n\n[d](#a-b-c) [e](#gone)\n', 3,
+                       '#gone leads to no heading'),
     'a dead picture': ('docs/picture.md', '![a](a.png)\n', 1, 'a.png leads to no file'),
     'a dead reference': ('docs/reference.md', '[a]\n\n[a]: a/b.md\n', 3, 'a/b.md leads to no file'),
     'a scenario that nothing names': ('scenarios/alone.toml', '', 1, 'no other file names'),
     'a figure that its paper does not list': ('figures/p/fig03.toml', '', 1, 'no other file names'),
     'a script that nothing imports': ('tools/alone.py', '', 1, 'no other file names'),
+    'a metric that no page lists': ('src/server/metrics/m.cc', '\nauto n = "tactus_new_total";\n', 2,
+                                    'tactus_new_total is not in docs/reference/metrics.md'),
+    'a key that no page lists': ('src/workload/scenario.h', '//   new_key = 1\n#pragma once\n', 1,
+                                 'the key new_key is not in docs/reference/scenario.md'),
     'a result without a word': ('docs/results/x/fig.csv', '1\n', 1, 'no document links'),
 }
 
@@ -78,8 +84,8 @@ int F(int x) { return x; }
     'README.md': 'A call carries tensors; lanes carry out plans. A link carries less than half.\n'
                  'No request is lost. A frame that would be late is dropped.\n'
                  'See https://example.org/paper and `curl http://127.0.0.1:8000/v2`.\n'
-                 '[a folder](docs), [a file](docs/results/README.md#top), [here](#there), `[x](y)`\n',
-    'docs/results/README.md': '```\n[code](is/no/link)\n```\n[rows](a.csv), [up](../..)\n',
+                 '[a folder](docs), [a file](docs/results/README.md#top), `[x](y)`\n',
+    'docs/results/README.md': '# Top\n```\n# here\n[code](is/no/link)\n```\n[rows](a.csv), [up](../..)\n',
     'docs/results/a.csv': '1\n',
     'CONTRIBUTING.md': 'A figure is listed in paper.toml; `tools/whole` draws it.\n',
     'figures/p/paper.toml': 'figures = ["3", "7a"]\n',

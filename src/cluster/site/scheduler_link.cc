@@ -147,7 +147,7 @@ void SchedulerLink::Body::OnGone(std::uint32_t scheduler, Stream* stream, const 
     } else if (!IsRefusal(why) && !stop && ++place.unheard == kAttemptsUntilSaid) {
       news = options.schedulers[scheduler] + " does not answer: " + why.error_message() +
              "; is a scheduler up there, and do both ends have --peer-tls, or neither, with "
-             "certificates of one authority that have not expired (docs/site.md)?";
+             "certificates of one authority that have not expired (docs/reference/site.md)?";
     }
   }
   if (!news.empty() && options.say) options.say(news);

@@ -1,6 +1,6 @@
-// The models of a site as those of one node (docs/cluster.md): of all that the site's workers serve
-// those that were asked for, by Load, and in the very bytes that lie on the node's disk. Calls of
-// these go to the site; of others it knows nothing. Thread-safe.
+// The models of a site as those of one node (docs/reference/cluster.md): of all that the site's
+// workers serve those that were asked for, by Load, and in the very bytes that lie on the node's
+// disk. Calls of these go to the site; of others it knows nothing. Thread-safe.
 #pragma once
 
 #include <functional>

@@ -7,7 +7,7 @@
 // An operator's first port reads what the operator before it wrote first; the first operator's, and
 // every other port, reads the tensor of the port's own name. Outputs are named after their ports. A
 // parameter STEP.PORT names another tensor. An operator that stands twice in a chain is given a
-// name: "wide=text_crop". docs/operators.md lists operators, ports and arguments.
+// name: "wide=text_crop". docs/reference/operators.md lists operators, ports and arguments.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// One policy for whatever is served (docs/horizon.md): early exits or none, one lane or hundreds,
-// priorities or not, less load than there is room for or several times as much. No options.
+// One policy for whatever is served (docs/research/horizon.md): early exits or none, one lane or
+// hundreds, priorities or not, less load than there is room for or several times as much. No
+// options.
 //
 // Each model has a candidate on each kind of lane: the batch that its queue allows at the quickest
 // exit, the instant from which it may go, and the one until which it may. It may go when it is

@@ -1,5 +1,6 @@
-// Strait (docs/papers/strait.md): batches share a device where the scheduler expects that each
-// still meets its deadline, and that no running batch of equal or higher priority misses its own.
+// Strait (docs/research/papers/strait.md): batches share a device where the scheduler expects that
+// each still meets its deadline, and that no running batch of equal or higher priority misses its
+// own.
 //
 // Latency is estimated (Eq. 1) as the profiled latency, plus the wait for the link (Eq. 2), plus
 // what the neighbours cost (Eq. 4 to 6, interference.h); the time already waited is in the

@@ -21,7 +21,7 @@ namespace {
 constexpr std::chrono::milliseconds kDrainingPause{1};
 
 // What a batch counts as that could not be tried. Short, so that nothing is refused for it; what
-// the first batches take corrects it (docs/following.md).
+// the first batches take corrects it (docs/reference/following.md).
 constexpr Duration kUnprofiled = Millis(1);
 
 ProfileTable::ModelRows Unprofiled(const ModelSpec& spec, int max_batch) {

@@ -124,7 +124,7 @@ Status CheckListening(std::string_view address, bool tls, bool tokens, bool inse
   return InvalidArgument(
       fmt::format("--address {} is beyond this machine, where others could read and change what "
                   "is served: give {}, or say --insecure where the network in front of it keeps "
-                  "strangers out (docs/security.md)",
+                  "strangers out (docs/reference/security.md)",
                   address, lacks));
 }
 

@@ -1,4 +1,4 @@
-// What a call may do, as tokens grant it (docs/security.md has the table of endpoints).
+// What a call may do, as tokens grant it (docs/reference/security.md has the table of endpoints).
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ inline constexpr std::string_view kObjectiveHeader = "x-llm-d-inference-objectiv
 
 class Objectives {
  public:
-  // From "NAME=PRIORITY" each, priorities as in docs/deadlines.md (1 is the highest).
+  // From "NAME=PRIORITY" each, priorities as in docs/reference/deadlines.md (1 is the highest).
   // InvalidArgument, with the entry, for what is no such thing or there twice.
   static Expected<Objectives> Read(std::span<const std::string> entries);
 

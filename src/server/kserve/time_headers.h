@@ -1,5 +1,5 @@
 // Header fields by which clients and proxies limit a call's time, over HTTP and as gRPC metadata
-// alike. docs/deadlines.md has the table.
+// alike. docs/reference/deadlines.md has the table.
 #pragma once
 
 #include <array>

@@ -121,7 +121,7 @@ one that a StatefulSet's pod has in its own /etc/hosts, so it can listen there a
 {{- end }}
 {{- end }}
 
-{{/* Health on the metrics port: a thread and a listener of its own, and no token (docs/security.md). */}}
+{{/* Health on the metrics port: a thread and a listener of its own, and no token (docs/reference/security.md). */}}
 {{- define "tactus.healthProbes" -}}
 {{- $scheme := ternary "HTTPS" "HTTP" (ne .Values.security.tlsSecret "") -}}
 startupProbe:   # a worker loads models, and measures them without a profile, before its ports open
