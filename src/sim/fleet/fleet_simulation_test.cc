@@ -188,7 +188,7 @@ TEST(FleetSimulation, APlanServesWhenItsModelsAreLoaded) {
   changing.link_rates.clear();
   const FleetReport quiet = SimulatedFleet(changing, FleetOptions());
   EXPECT_EQ(quiet.on_time(), quiet.offered());
-  EXPECT_EQ(quiet.plans, 1) << "what is served already is not rolled out";
+  EXPECT_LT(quiet.plans, 10) << "of fifteen those that change nothing are not rolled out";
 }
 
 TEST(FleetSimulation, RunsAgainWhatACrashLoses) {
