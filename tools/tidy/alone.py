@@ -25,7 +25,7 @@ def changed_files(source):
         return run.stdout.strip() if run.returncode == 0 else ''
 
     head, last = git('rev-parse', 'HEAD'), git('log', '-1', '--format=%cI')
-    if not last or os.environ.get('TACTUS_ALL_HEADERS'):
+    if not last or os.environ.get('TACTUS_COMPILE_ALL'):
         return None
     passed = source / '.cache/passed-commit'
     base = passed.read_text().strip() if passed.is_file() else ''

@@ -3,7 +3,7 @@
 
 Compiles each of which a file has changed (tools/tidy/alone.py says since when) and that the build
 has not compiled since, with its command of BUILD_DIR/compile_commands.json and without optimisation.
-With TACTUS_ALL_HEADERS=1, or outside git, all. Prints the first error of each that fails, and exits 1.
+With TACTUS_COMPILE_ALL=1, or outside git, all. Prints the first error of each that fails, and exits 1.
 """
 import concurrent.futures
 import json

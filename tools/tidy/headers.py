@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """headers.py BUILD_DIR [SOURCE_DIR]: headers of src/ and apps/ compile by themselves.
 
-Checks those that changed (tools/tidy/alone.py says since when); with TACTUS_ALL_HEADERS=1, or
+Checks those that changed (tools/tidy/alone.py says since when); with TACTUS_COMPILE_ALL=1, or
 outside git, all.
 
 A header needs no check if the build compiled a source that includes it before anything else. The
