@@ -2,7 +2,9 @@
 #
 # One library `tactus_NAME` from every .cc below DIR (default: the current folder). Beside the code lie
 #   *_test.cc   -> one executable tactus_NAME_test, each TEST known to ctest. Those of what only optimised code shows
-#                  (*allocation_test.cc, *_twin_test.cc) are in tactus_NAME_optimised_test, which sanitizers do without
+#                  (*allocation_test.cc, *_twin_test.cc) are in tactus_NAME_optimised_test, which sanitizers do without.
+#                  *_claims_test.cc (what numbers claim over many random cases) is there too: all cases in the
+#                  optimised test, a fifth of them in tactus_NAME_test under sanitizers (base/cases_for_test.h)
 #   *_bench.cc  -> one executable tactus_NAME_bench (Google Benchmark)
 #   *_fuzz.cc   -> one libFuzzer executable each, when TACTUS_FUZZ is on
 #   *_for_test.cc -> part of no module: tests name it
@@ -168,8 +170,12 @@ function(tactus_module NAME)
   endif()
   list(TRANSFORM M_TEST_DEPS PREPEND tactus_)
   set(optimised ${tests})
-  list(FILTER optimised INCLUDE REGEX "(allocation|_twin)_test\\.cc$")
-  list(REMOVE_ITEM tests ${optimised} "")
+  list(FILTER optimised INCLUDE REGEX "(allocation|_twin|_claims)_test\\.cc$")
+  if(TACTUS_SANITIZE)
+    list(FILTER tests EXCLUDE REGEX "(allocation|_twin)_test\\.cc$")
+  else()
+    list(REMOVE_ITEM tests ${optimised} "")
+  endif()
   if(tests)
     if(M_HOT)
       # Of an inline function that is in both, the linker may keep the test's copy.

@@ -331,23 +331,6 @@ TEST(FleetPlanners, SayWhatIsBeyondTheMostInstances) {
   }
 }
 
-TEST(FleetPlanners, MakeValidPlansOfWhateverFleet) {
-  for (std::uint64_t seed = 0; seed < 400; ++seed) {
-    Rng rng = Rng::Stream(seed, "fleet");
-    const FleetInput input = RandomFleet(rng);
-    if (!CheckFleet(input)) continue;
-    for (const FleetPlannerInfo& planner : FleetPlanners()) {
-      const auto plan = PlanFleet(planner.name, input);
-      ASSERT_TRUE(plan) << plan.error().message;
-      ASSERT_EQ(FaultOf(*plan, input, UseLimitOf(planner.name)), "")
-          << planner.name << ", seed " << seed;
-      if (seed % 50 == 0) {
-        ASSERT_EQ(*plan, *PlanFleet(planner.name, input)) << "the same again";
-      }
-    }
-  }
-}
-
 TEST(FleetPlanners, RandomSurgesLeavePlansValid) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     Rng rng = Rng::Stream(seed, "fleet/surges");

@@ -6,10 +6,11 @@
 #   program      the program's commands and package, and tests that need optimised code (release)
 #   integration  the program as a server, with real clients (release)
 #   lint         style, arrows, headers, format
-# All of them when none is named; `all` is all of them, with every header instead of those that
-# changed. Two rows of steps run side by side: the release is built first and tested, which is
-# mostly waiting; what needs sanitizers is built and tested beside that, at the lowest priority.
-# Keeps every step's output in build/logs; ends with `N passed, N failed` on a line of its own.
+# All of them when none is named; `all` is all of them, with every header and benchmark instead of
+# those that changed. Two rows of steps run side by side: the release is built first and tested,
+# which is mostly waiting; what needs sanitizers is built and tested beside that, at the lowest
+# priority. Keeps every step's output in build/logs; ends with `N passed, N failed` on a line of its
+# own.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -117,7 +118,7 @@ declare -A needs=([tests-release]='build-release set-up' [unit]='build-asan set-
 
 every='unit program integration lint tsan fuzz'
 stages="${*:-$every}"
-[ "$stages" != all ] || { stages=$every; export TACTUS_ALL_HEADERS=1; }
+[ "$stages" != all ] || { stages=$every; export TACTUS_COMPILE_ALL=1; }
 stages=${stages/asan/unit}  # its name when unit tests ran without sanitizers too
 mkdir -p "$logs" .cache
 touch "$times"
@@ -313,7 +314,7 @@ line="$passed passed, $failed failed"
 [ $skipped = 0 ] || line+=", $skipped skipped"
 echo "$line"
 [ $failed = 0 ] || exit 1
-# What tools/tidy/headers.py compares with the next time.
+# What tools/tidy/alone.py compares with the next time.
 if [ "$stages" = "$every" ] && [ -n "$commit" ] && [ -z "$(git status --porcelain)" ] &&
   [ "$(git rev-parse HEAD)" = "$commit" ]; then
   echo "$commit" >.cache/passed-commit

@@ -1,27 +1,23 @@
 #!/usr/bin/env python3
 """headers.py BUILD_DIR [SOURCE_DIR]: headers of src/ and apps/ compile by themselves.
 
-Checks those that changed since the last commit that passed `./run test` here; where none did, since
-the branch left origin/main; on main itself, in the six hours before the last commit. With
-TACTUS_ALL_HEADERS=1, or outside git, all.
+Checks those that changed (tools/tidy/alone.py says since when); with TACTUS_COMPILE_ALL=1, or
+outside git, all.
 
 A header needs no check if the build compiled a source that includes it before anything else. The
-others are compiled here, with the include paths from BUILD_DIR/compile_commands.json, and not again
-until one of them, or a header of this repository that it includes, changes (BUILD_DIR/headers.json
-remembers). Prints `file:line: ...` for each that does not compile, and exits 1.
+others are compiled here, with the include paths from BUILD_DIR/compile_commands.json. Prints
+`file:line: ...` for each that does not compile, and exits 1.
 """
 import concurrent.futures
-import datetime
-import hashlib
 import json
 import os
 import pathlib
 import re
 import shlex
-import subprocess
 import sys
 
-INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+import alone
+
 ANY_INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 
@@ -70,53 +66,11 @@ def compiled_by_build(commands, roots):
     return found
 
 
-def closure_digest(header, roots, seen=None):
-    """A digest of the header and of every header of the repository that it reaches."""
-    seen = {} if seen is None else seen
-    if header in seen or not header.is_file():
-        return seen
-    text = header.read_text(encoding='utf-8')
-    seen[header] = hashlib.sha256(text.encode()).hexdigest()
-    for name in INCLUDE.findall(text):
-        for root in (header.parent, *roots):
-            if (root / name).is_file():
-                closure_digest((root / name).resolve(), roots, seen)
-                break
-    return seen
-
-
-def changed_headers(source):
-    """The headers that differ from the commit that is taken as good; None: not known."""
-    def git(*arguments):
-        try:
-            run = subprocess.run(['git', '-C', str(source), *arguments], capture_output=True,
-                                 text=True, check=False)
-        except FileNotFoundError:
-            return ''
-        return run.stdout.strip() if run.returncode == 0 else ''
-
-    head, last = git('rev-parse', 'HEAD'), git('log', '-1', '--format=%cI')
-    if not last:
-        return None
-    passed = source / '.cache/passed-commit'
-    base = passed.read_text().strip() if passed.is_file() else ''
-    if not base or git('merge-base', base, 'HEAD') != base:
-        base = git('merge-base', 'origin/main', 'HEAD')
-        if base in ('', head):
-            before = datetime.datetime.fromisoformat(last) - datetime.timedelta(hours=6)
-            base = git('rev-list', '-1', f'--before={before.isoformat()}', 'HEAD')
-    if not base:
-        return None
-    names = git('diff', '--name-only', '--diff-filter=d', base).split('\n')
-    names += git('ls-files', '--others', '--exclude-standard').split('\n')
-    return {(source / name).resolve() for name in names if name.endswith('.h')}
-
-
-def first_error(header, source, output):
+def first_error(header, build, source, output):
     for line in output.split('\n'):
         found = re.match(r'(.+?):(\d+):(?:\d+:)? (?:fatal )?error: (.*)', line)
         if found:
-            place = os.path.relpath(found.group(1), source)
+            place = os.path.relpath(build / found.group(1), source)
             return f'{place}:{found.group(2)}: {found.group(3)}'
     return f'{header}:1: {output.strip()[:200]}'
 
@@ -127,40 +81,32 @@ def main(arguments):
                           pathlib.Path(__file__).parents[2]).resolve()
     commands = json.loads((build / 'compile_commands.json').read_text())
     compiler, flags = compile_flags(commands)
-    memory_file = build / 'headers.json'
-    memory = json.loads(memory_file.read_text()) if memory_file.is_file() else {}
     roots = [source / 'src', build / 'src/server']
     every = {h for folder in ('src', 'apps') for h in (source / folder).rglob('*.h')}
     compiled = compiled_by_build(commands, roots + [source / 'apps'])
-    changed = None if os.environ.get('TACTUS_ALL_HEADERS') else changed_headers(source)
+    changed = alone.changed_files(source)
     wanted = every if changed is None else every & changed
     headers = sorted(wanted - compiled)
+    objects = alone.folder_for_objects(build)
 
     def check(header):
-        name = str(header.relative_to(source))
-        reached = closure_digest(header, roots)
-        digest = hashlib.sha256(repr([sorted(reached.values()), compiler, flags]).encode())
-        if memory.get(name) == digest.hexdigest():
-            return name, digest.hexdigest(), None
         # Through a file of one #include line: a header given as the main file may not say
-        # #pragma once without a warning.
-        run = subprocess.run([compiler, *flags, '-fsyntax-only', '-x', 'c++', '-'],
-                             input=f'#include "{header}"\n', capture_output=True, text=True,
-                             check=False)
-        return name, digest.hexdigest(), None if run.returncode == 0 else run.stderr
+        # #pragma once without a warning. It names the header from the build's folder on, so that the
+        # compiler cache knows it in every checkout.
+        name = str(header.relative_to(source))
+        stub = objects / f'{name.replace("/", ".")}.cc'
+        stub.write_text(f'#include "{os.path.relpath(header, objects)}"\n')
+        words = [compiler, *flags, '-c', str(stub)]
+        return name, alone.compiler_errors(words, build, stub.with_suffix('.o'))
 
     failures = 0
     os.nice(10)  # the tests that run beside this one come first
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for name, digest, errors in pool.map(check, headers):
-            if errors is None:
-                memory[name] = digest
-                continue
-            failures += 1
-            memory.pop(name, None)
-            print(f'{first_error(name, source, errors)} [{name} does not compile by itself] '
-                  '(remedy: include in the header what it uses)')
-    memory_file.write_text(json.dumps(memory))
+        for name, errors in pool.map(check, headers):
+            if errors is not None:
+                failures += 1
+                print(f'{first_error(name, build, source, errors)} [{name} does not compile by itself] '
+                      '(remedy: include in the header what it uses)')
     print(f'headers: {len(every)}, of which {len(every) - len(wanted)} have not changed and '
           f'{len(wanted) - len(headers)} were compiled by the build; {len(headers)} compiled here, '
           f'{failures} do not compile by themselves')

@@ -212,5 +212,54 @@ class Headers(unittest.TestCase):
             self.assertEqual(code, here, output)
 
 
+class Benches(unittest.TestCase):
+    def check(self, bench, header='#pragma once\n', committed=(), built=False):
+        """benches.py on a tree of a.h and speed_bench.cc; COMMITTED: those that changed long ago."""
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / 'src').mkdir()
+            (root / 'build').mkdir()
+            files = {'a.h': header, 'speed_bench.cc': bench}
+            for name in (*committed, None, *files):
+                if name is None and committed:
+                    commit_on_days(root, 1, 3)
+                elif name is not None and not (root / 'src' / name).exists():
+                    (root / 'src' / name).write_text(files[name])
+            if built:
+                (root / 'build/speed.o').write_text('')
+            (root / 'build/compile_commands.json').write_text(json.dumps(
+                [{'file': 'src/speed_bench.cc', 'directory': folder, 'command':
+                  f'g++ -I{root}/src -std=c++20 -o build/speed.o -c src/speed_bench.cc'}]))
+            done = subprocess.run(
+                [sys.executable, str(HERE / 'benches.py'), str(root / 'build'), folder],
+                capture_output=True, text=True, check=False)
+            return done.returncode, done.stdout
+
+    def test_one_that_does_not_compile_is_reported(self):
+        code, output = self.check('int x = y;\n')
+        self.assertEqual(code, 1)
+        self.assertIn('speed_bench.cc:1', output)
+        self.assertIn('(remedy: ', output)
+
+    def test_one_that_compiles_passes(self):
+        code, output = self.check('#include "a.h"\nint x = 1;\n')
+        self.assertEqual(code, 0, output)
+        self.assertIn('1 compiled here', output)
+
+    def test_one_whose_header_changed_is_compiled(self):
+        code, output = self.check('#include "a.h"\nint x = y;\n', committed=['speed_bench.cc'])
+        self.assertEqual(code, 1, output)
+
+    def test_one_of_which_nothing_changed_is_left_to_the_run_of_all(self):
+        code, output = self.check('#include "a.h"\nint x = y;\n',
+                                  committed=['speed_bench.cc', 'a.h'])
+        self.assertEqual(code, 0, output)
+        self.assertIn('0 compiled here', output)
+
+    def test_one_that_the_build_compiled_is_not_compiled_again(self):
+        code, output = self.check('int x = y;\n', built=True)
+        self.assertEqual(code, 0, output)
+
+
 if __name__ == '__main__':
     unittest.main()

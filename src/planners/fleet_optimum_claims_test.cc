@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/cases_for_test.h"
 #include "planners/fleet_estimate.h"
 #include "planners/fleet_testing.h"
 #include "planners/octopinf/cwd.h"
@@ -95,7 +96,7 @@ class EveryPlacement {
 
 TEST(FleetOptimum, CwdWithReliefSustainsNearlyWhatTheBestPlacementDoes) {
   constexpr std::uint64_t kSeed = 19;
-  constexpr int kFleets = 500;
+  constexpr int kFleets = CasesHere(500);
   Rng rng = Rng::Stream(kSeed, "small fleets");
   double ours = 0, best = 0;
   int equal = 0;
