@@ -147,6 +147,14 @@ class Serve:
             'platform: "onnxruntime_onnx"\nmax_batch_size: 8\n'
             'input { name: "x" data_type: TYPE_INT64 dims: 1 }\n'
             'output { name: "y" data_type: TYPE_INT64 dims: 1 }\n')
+        # The sum of [N, H, 1] and [N, 1, W] is far larger than a call and its answer.
+        (self.models / "large/1").mkdir(parents=True)
+        shutil.copy(SOURCE / "tests/data/pair.onnx", self.models / "large/1/model.onnx")
+        (self.models / "large/config.pbtxt").write_text(
+            'platform: "onnxruntime_onnx"\nmax_batch_size: 8\n'
+            'input { name: "a" data_type: TYPE_FP32 dims: [ -1, -1 ] }\n'
+            'input { name: "b" data_type: TYPE_FP32 dims: [ -1, -1 ] }\n'
+            'output { name: "rows" data_type: TYPE_FP32 dims: -1 }\n')
         add_model(self.models, "echo", identity_config("echo", 8, [("INPUT0", "TYPE_FP32", [4])]))
         make_certificate(self.root, "server")
         (self.root / "tokens").write_text(f"all infer,read,admin {TOKEN}\n")
@@ -155,7 +163,7 @@ class Serve:
              "provenance": "made up", "models": [
                  {"name": name, "max_batch": 8, "exits": [{"name": "1", "cells": [
                      {"batch": batch, "mean_ms": 1} for batch in range(1, 9)]}]}
-                 for name in ("echo", "divide")]}))
+                 for name in ("echo", "divide", "large")]}))
 
     def _start(self):
         self.lives += 1
@@ -196,6 +204,26 @@ class Serve:
             right = status == 200 and json.loads(said)["outputs"][0]["data"] == [-number]
             return status, right, said.decode(errors="replace")[:160]
         return ask_number
+
+    def large_run(self, side):
+        """Asks for a run that takes 4 * side * side bytes: the status, "wrong" for a wrong answer,
+        "broken" where the connection broke."""
+        where = self._where("http")
+        if where is None:
+            return "broken"
+        value = self.chance.randrange(1, 100)
+        inputs = [{"name": name, "datatype": "FP32", "shape": shape, "data": [number] * side}
+                  for name, shape, number in (("a", [1, side, 1], 0), ("b", [1, 1, side], value))]
+        try:
+            connection = http.client.HTTPSConnection(where, timeout=CALL_S, context=self.context)
+            with contextlib.closing(connection):
+                status, said = self._post(connection, "/v2/models/large/infer", {"inputs": inputs})
+        except (OSError, http.client.HTTPException):
+            return "broken"
+        if status != 200:
+            return status
+        right = json.loads(said)["outputs"][0]["data"] == [side * value] * side
+        return status if right else "wrong"
 
     def _post(self, connection, path, body):
         connection.request("POST", path, json.dumps(body), {"Authorization": f"Bearer {TOKEN}"})

@@ -179,6 +179,11 @@ class Engine {
   virtual MemoryUse Memory(ModelHandle) const { return {}; }
   // The arenas of this process, by model version. Thread-safe; waits for no batch.
   virtual std::vector<ArenaUse> Arenas() const { return {}; }
+  // Gives memory back to the allocator that runs have left and nothing has used for a while:
+  // whether there was any. Called every kRestLook by whoever has the engine in its process.
+  // Thread-safe; waits for no batch.
+  static constexpr Duration kRestLook = Seconds(2);
+  virtual bool GiveBackAtRest() { return false; }
   // Inputs to measure the model with, in the order of ModelSpec::inputs, where noise or zeros would
   // not do: no noise is a JPEG. Empty: they would.
   virtual std::vector<SampleTensor> Sample(ModelHandle) const { return {}; }

@@ -44,6 +44,14 @@ std::vector<ArenaUse> EngineShelf::arenas() const {
   return all;
 }
 
+bool EngineShelf::GiveBackAtRest() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return false;  // one is being made, which may take long
+  bool any = false;
+  for (const auto& [name, engine] : made_) any |= engine->GiveBackAtRest();
+  return any;
+}
+
 bool EngineShelf::emulated() const {
   const std::scoped_lock lock(mutex_);
   return std::any_of(made_.begin(), made_.end(),

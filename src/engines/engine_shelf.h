@@ -26,6 +26,8 @@ class EngineShelf {
   bool emulated() const;
   // The arenas of all of them in this process.
   std::vector<ArenaUse> arenas() const;
+  // Engine::GiveBackAtRest of all of them.
+  bool GiveBackAtRest();
   // The processes that run engines of the shelf.
   std::vector<EngineProcessReading> processes() const;
 

@@ -140,7 +140,6 @@ std::vector<Rollout::Order> Rollout::Commits(TimePoint now) {
       Progress& at = nodes_.at(name);
       whole = whole && at.committed;
       if (!ready || at.committed || !Due(at, now)) continue;
-      at.commit_sent = true;
       orders.push_back({name, CommitOrder{plan_.id}});
     }
     if (!whole) break;
@@ -188,11 +187,6 @@ TimePoint Rollout::Next() const {
   // Until then the nodes' own counts decide.
   if (phase_ == Phase::kRetiring && !held_ && next == kNever) next = since_ + options_.old_requests;
   return next;
-}
-
-bool Rollout::CommitSent(const std::string& node) const {
-  const auto found = nodes_.find(node);
-  return found != nodes_.end() && found->second.commit_sent;
 }
 
 }  // namespace tactus

@@ -64,8 +64,6 @@ class Rollout {
   // blame.
   const std::string& culprit() const { return culprit_; }
   const std::string& why() const { return why_; }
-  // Whether COMMIT was sent to the node: it may serve this plan.
-  bool CommitSent(const std::string& node) const;
 
  private:
   struct Progress {
@@ -74,7 +72,6 @@ class Rollout {
     bool retired = false;
     bool dropped = false;  // of an abandoned one: it has let go of it
     bool gone = false;
-    bool commit_sent = false;
     int old_in_flight = -1;
     std::uint64_t fetched = 0;
     bool sent = false;

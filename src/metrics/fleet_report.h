@@ -71,7 +71,6 @@ struct FleetReport {
   // Results on time a second, each counted by its accuracy.
   double value_rps() const { return duration_s > 0 ? value() / duration_s : 0; }
   double effective_rps() const { return duration_s > 0 ? on_time() / duration_s : 0; }
-  double total_rps() const { return duration_s > 0 ? (on_time() + late()) / duration_s : 0; }
   double on_time_share() const {
     return offered() > 0 ? static_cast<double>(on_time()) / offered() : 1;
   }

@@ -49,4 +49,12 @@ std::string TextOf(const std::vector<AutoScaler::Change>& changes, const FleetIn
   return more == 0 ? text : fmt::format("{} and {} more", text, more);
 }
 
+PlanScaling ScalingOf(std::string_view planner, AutoScalerOptions options) {
+  if (!IsScaled(planner)) return nullptr;
+  return [scaling = FleetScaling(planner, options)](const FleetInput& input, FleetPlan& plan,
+                                                    TimePoint now) mutable {
+    return TextOf(scaling.Step(input, plan, now), input, plan);
+  };
+}
+
 }  // namespace tactus

@@ -2,6 +2,7 @@
 // the simulated fleet, and the leader of a cluster.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,5 +36,10 @@ class FleetScaling {
 // at most `most` stages, then how many more. Empty where nothing was added or given back.
 std::string TextOf(const std::vector<AutoScaler::Change>& changes, const FleetInput& input,
                    const FleetPlan& plan, int most = 8);
+
+// A step between two plans as a leader has it (LeaderOptions::scaling): changes the plan and says
+// what it has changed; empty: nothing. Null for a planner whose plans are not scaled.
+using PlanScaling = std::function<std::string(const FleetInput&, FleetPlan&, TimePoint now)>;
+PlanScaling ScalingOf(std::string_view planner, AutoScalerOptions options = {});
 
 }  // namespace tactus

@@ -121,7 +121,7 @@ TEST(Apart, ACallWithABadRowFailsWhole) {
   EXPECT_THAT(Floats(reply.outputs[0]), ElementsAre(3, 3, 4, 4));
 }
 
-// What is declared a batch may be none: its clients get what the graph makes of their rows together.
+// What is declared a batch may be none: clients get what the graph makes of their rows together.
 TEST(Apart, ACallRunsAgainAsItWasSent) {
   ApartCounts counts;
   Harness h(OneLane(&counts));

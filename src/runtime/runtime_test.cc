@@ -382,7 +382,9 @@ rlim_t AddressesInUse() {
   return pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
 }
 
-// Without this nobody would send its calls to another server.
+// Without this nobody would send its calls to another server; and without the one call at a time
+// that is tried, a server whose engines keep what lies idle until a run gives it back would refuse
+// calls for ever.
 TEST(Runtime, IsNotReadyWhileItRefusesCallsForWantOfMemory) {
   Harness h(WithProfile());
   h.runtime->Start();
@@ -400,11 +402,23 @@ TEST(Runtime, IsNotReadyWhileItRefusesCallsForWantOfMemory) {
   ASSERT_EQ(setrlimit(RLIMIT_AS, &few), 0);
   const bool ready = h.runtime->Ready();
   const bool model_ready = h.runtime->ModelReady("a", -1).has_value();
+  const std::size_t beside = h.Send("a", {1, 2}, {1, 2});
+  h.engine.batches.Open();
+  const Status second = h.replies.Await(beside).status;
+  const bool first_answered = h.replies.Await(kept).status.has_value();
+  while (h.runtime->pending() > 0) std::this_thread::yield();
+  const bool ready_to_try = h.runtime->Ready();
+  const Status tried = h.replies.Await(h.Send("a", {1, 2}, {1, 2})).status;
+  const bool still_short = MemoryReserve::Spent();
   ASSERT_EQ(setrlimit(RLIMIT_AS, &addresses), 0);
   EXPECT_FALSE(ready);
   EXPECT_FALSE(model_ready);
-  h.engine.batches.Open();
-  EXPECT_TRUE(h.replies.Await(kept).status);
+  ASSERT_FALSE(second) << "one is tried at a time";
+  EXPECT_EQ(second.error().code, ErrorCode::kResourceExhausted);
+  EXPECT_TRUE(first_answered);
+  EXPECT_TRUE(ready_to_try);
+  EXPECT_TRUE(tried) << tried.error().message;
+  EXPECT_TRUE(still_short) << "the limit was none: this test shows nothing";
   EXPECT_TRUE(h.runtime->Ready()) << "there is room again";
   EXPECT_TRUE(h.replies.Await(h.Send("a", {1, 2}, {1, 2})).status);
 }

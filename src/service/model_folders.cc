@@ -196,13 +196,23 @@ bool IsForeignModel(const fs::path& path) {
   return std::ranges::find(kEnds, path.extension().string()) != std::end(kEnds);
 }
 
-Expected<std::vector<std::string>> ListModels(const fs::path& repository) {
+namespace {
+
+// `unnamed`: the folders of models whose names are not UTF-8.
+Expected<std::vector<std::string>> ListModels(const fs::path& repository,
+                                              std::vector<fs::path>& unnamed) {
   std::vector<std::string> names;
   std::error_code failed;
   for (fs::directory_iterator it(repository, failed), end; !failed && it != end;
        it.increment(failed)) {
     const std::string name = it->path().filename().string();
-    if (IsPlainName(name) && HoldsModel(it->path())) names.push_back(name);
+    const bool plain = IsPlainName(name);
+    if ((!plain && IsUtf8(name)) || !HoldsModel(it->path())) continue;
+    if (plain) {
+      names.push_back(name);
+    } else {
+      unnamed.push_back(it->path());
+    }
   }
   if (failed) {
     return NotFound(fmt::format("the model repository '{}' cannot be read: {}", repository.string(),
@@ -210,6 +220,18 @@ Expected<std::vector<std::string>> ListModels(const fs::path& repository) {
   }
   std::ranges::sort(names);
   return names;
+}
+
+std::string WhyUnnamed(const fs::path& folder) {
+  return fmt::format("{:?}: is not served, as the folder's name is not UTF-8; rename it",
+                     folder.string());
+}
+
+}  // namespace
+
+Expected<std::vector<std::string>> ListModels(const fs::path& repository) {
+  std::vector<fs::path> unnamed;
+  return ListModels(repository, unnamed);
 }
 
 std::string WhyNoRepository(const fs::path& folder) {
@@ -271,19 +293,41 @@ Status ModelFolders::Check(const std::string& model) const {
 
 Expected<std::vector<std::string>> ModelFolders::List() const {
   std::vector<std::string> names = WithFiles();
+  std::vector<fs::path> unnamed;
   for (const fs::path& each : repositories_) {
-    const auto found = ListModels(each);
+    const auto found = ListModels(each, unnamed);
     if (!found) return found;
     names.insert(names.end(), found->begin(), found->end());
   }
+  NoteUnnamed(unnamed);
   std::ranges::sort(names);
   const auto twice = std::ranges::unique(names);
   names.erase(twice.begin(), twice.end());
   return names;
 }
 
+void ModelFolders::NoteUnnamed(const std::vector<fs::path>& there) const {
+  const std::lock_guard lock(mutex_);
+  std::map<fs::path, bool> now;
+  for (const fs::path& each : there) {
+    const auto before = unnamed_.find(each);
+    now[each] = before != unnamed_.end() && before->second;
+  }
+  unnamed_ = std::move(now);
+}
+
+std::vector<std::string> ModelFolders::NewlyUnnamed() const {
+  std::vector<std::string> lines;
+  const std::lock_guard lock(mutex_);
+  for (auto& [folder, named] : unnamed_) {
+    if (!std::exchange(named, true)) lines.push_back(WhyUnnamed(folder));
+  }
+  return lines;
+}
+
 std::vector<std::string> ModelFolders::Overlooked() const {
-  std::vector<std::string> doubts;
+  (void)List();
+  std::vector<std::string> doubts = NewlyUnnamed();
   for (const fs::path& each : repositories_) {
     if (std::string why = WhyNoRepository(each); !why.empty()) {
       doubts.push_back(std::move(why));
@@ -293,10 +337,6 @@ std::vector<std::string> ModelFolders::Overlooked() const {
     for (fs::directory_iterator it(each, failed), end; !failed && it != end; it.increment(failed)) {
       const fs::path& path = it->path();
       const std::string name = path.filename().string();
-      if (!IsUtf8(name) && HoldsModel(path)) {
-        doubts.push_back(fmt::format(
-            "{:?}: is not served, as the folder's name is not UTF-8; rename it", path.string()));
-      }
       if (!IsPlainName(name) || HoldsModel(path)) continue;
       if (std::string why = WhyOverlooked(path); !why.empty()) doubts.push_back(std::move(why));
     }

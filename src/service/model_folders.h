@@ -50,6 +50,9 @@ class ModelFolders {
   // What to say of what seems to be meant as a model and is none, as where the version's folder is
   // missing, and of repositories that are none (WhyNoRepository).
   std::vector<std::string> Overlooked() const;
+  // Of the folders of models whose names are not UTF-8, which List leaves out, those that have come
+  // since this or Overlooked named them last: a line for each. One that goes and comes is new.
+  std::vector<std::string> NewlyUnnamed() const;
   // The repositories for people: "a, b".
   std::string Text() const;
 
@@ -81,9 +84,13 @@ class ModelFolders {
   std::vector<std::string> WithFiles() const;
 
  private:
+  // As List found them.
+  void NoteUnnamed(const std::vector<std::filesystem::path>& there) const;
+
   const std::vector<std::filesystem::path> repositories_;
   std::mutex turn_;
-  mutable std::mutex mutex_;  // of the map
+  mutable std::mutex mutex_;                               // of the maps
+  mutable std::map<std::filesystem::path, bool> unnamed_;  // whether it was named
   std::map<std::string, std::shared_ptr<const SentFolder>> sent_;
 };
 

@@ -183,7 +183,7 @@ Status FrontEnd::Open() {
   follow_ = std::make_unique<RepeatedTask>(
       "follow site",
       Every(Millis(250), [follower = SiteFollower(*site_, log_)]() mutable { follower.Look(); }));
-  idle_memory_ = GiveBackKeptMemory(metrics_, site_->runtime());
+  idle_memory_ = GiveBackKeptMemory(metrics_, site_->runtime(), engines_);
   return {};
 }
 

@@ -1,6 +1,5 @@
 #include "serving/idle_memory.h"
 
-#include <chrono>
 #include <cstdint>
 
 #include <malloc.h>
@@ -10,7 +9,6 @@
 namespace tactus {
 namespace {
 
-constexpr std::chrono::seconds kLookEvery{2};
 // Looks from one reading of the heap under load to the next: one in ten seconds.
 constexpr int kLooksToAReading = 5;
 
@@ -29,15 +27,16 @@ void KeepFreedMemory() {
 }
 
 std::unique_ptr<RepeatedTask> GiveBackKeptMemory(const ServingMetrics& metrics,
-                                                 const Runtime& runtime) {
-  const auto look = [&metrics, &runtime, kept = KeptMemory(), looks = 0]() mutable {
-    bool due = kept.GivesBackIdle(Activity(metrics, runtime));
+                                                 const Runtime& runtime, EngineShelf& engines) {
+  const auto look = [&metrics, &runtime, &engines, kept = KeptMemory(), looks = 0]() mutable {
+    const bool rests = engines.GiveBackAtRest();
+    bool due = kept.GivesBackIdle(Activity(metrics, runtime)) || rests;
     if (!due && looks++ % kLooksToAReading == 0) due = kept.GivesBackBusy(ReadHeap());
     if (!due) return;
     malloc_trim(0);
     kept.GaveBack(ReadHeap());
   };
-  return std::make_unique<RepeatedTask>("idle memory", Every(kLookEvery, look));
+  return std::make_unique<RepeatedTask>("idle memory", Every(Engine::kRestLook, look));
 }
 
 }  // namespace tactus

@@ -10,6 +10,7 @@
 #include "base/whole_file.h"
 #include "cluster/control/state_file.h"
 #include "server/kserve/ensemble_config.h"
+#include "service/model_folders.h"
 
 namespace tactus {
 namespace {

@@ -36,6 +36,7 @@ class ServedDevice {
   static Expected<std::unique_ptr<ServedDevice>> Load(const ServeOptions& options, Parts parts);
 
   Runtime& runtime() { return *runtime_; }
+  EngineShelf& engines() { return engines_; }
   // Null with --engine, which is the host's too.
   HostLanes* host() { return host_.get(); }
   PipelineJournal* pipeline_journal() { return journals_.pipelines(); }

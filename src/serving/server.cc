@@ -193,7 +193,7 @@ Status Server::Open() {
   ports_ = *std::move(ports);
   if (Status opened = stack_->Open(); !opened) return opened;
   access_refresh_ = FollowAccess(access_.access);
-  idle_memory_ = GiveBackKeptMemory(*metrics_, device_->runtime());
+  idle_memory_ = GiveBackKeptMemory(*metrics_, device_->runtime(), device_->engines());
   device_->Start();
   if (site_ != nullptr) site_->Start(device_->runtime(), stack_->peer_place());
   return {};

@@ -251,9 +251,9 @@ void ReadPipeline(Table& table, FleetText& text) {
 }
 
 void ReadRun(Table& table, FleetRun& run) {
-  table.Only({"duration_s", "seed", "planner", "policy", "server_policy", "period_s", "autoscale_s",
-              "report_s", "load_s", "latency_scale", "load_scale", "slo_less_ms", "crosstalk",
-              "spread", "traces", "counts", "curve", "exits"});
+  table.Only({"duration_s", "seed", "planner", "policy", "server_policy", "period_s", "links_s",
+              "autoscale_s", "report_s", "load_s", "latency_scale", "load_scale", "slo_less_ms",
+              "crosstalk", "spread", "traces", "counts", "curve", "exits"});
   const auto text = [&](const char* key, std::string& into) {
     if (std::string said = table.Text(key, false); !said.empty()) into = std::move(said);
   };
@@ -263,6 +263,7 @@ void ReadRun(Table& table, FleetRun& run) {
   text("policy", run.policy);
   text("server_policy", run.server_policy);
   run.period_s = table.Number("period_s", 0, run.period_s);
+  run.links_s = table.Number("links_s", 0, run.links_s);
   run.autoscale_s = table.Number("autoscale_s", 0, run.autoscale_s);
   run.report_s = table.Number("report_s", 0, run.report_s);
   run.load_s = table.Number("load_s", 0, run.load_s);

@@ -31,9 +31,11 @@ struct FleetRun {
   std::string policy = "horizon";             // of every device's dispatcher
   std::string server_policy;                  // of servers' instead; empty: that one too
   double period_s = 360;                      // from plan to plan; 0: the first one is the only one
+  // A plan for a link that has changed comes no sooner after another; 0: links cause no plan.
+  double links_s = 30;
   double autoscale_s = 30;   // from look to look between plans, for OctopInf's; 0: nobody scales
   double report_s = 1;       // what is measured reaches the controller so much later
-  double load_s = 2;         // from a plan's making to its serving
+  double load_s = 2;         // until a device has loaded a model for a plan
   double latency_scale = 1;  // of what batches take
   double load_scale = 1;     // of frames a second
   double slo_less_ms = 0;    // off every SLO

@@ -228,7 +228,7 @@ class GrpcTest(ServedTest):
             self.client.infer("nobody", [image_input(reference.images(1))])
         self.assertIn("NOT_FOUND", unknown.exception.status())
         with self.assertRaises(InferenceServerException) as unserved:
-            self.client.get_system_shared_memory_status()
+            self.client.register_system_shared_memory("region", "/key", 16)
         self.assertIn("UNIMPLEMENTED", unserved.exception.status())
 
 

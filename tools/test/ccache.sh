@@ -1,10 +1,10 @@
 # How the compiler cache is used by ./run and its stages. Sourced from the project's folder.
 #
 # Paths below this folder are made relative, so what one checkout compiled serves all others. Depend
-# mode: a file that is not in the cache is read once, not twice. Headers that the build has just
-# generated are as good as older ones.
+# mode: a file that is not in the cache is read once, not twice. Nothing is kept of a file that
+# changed while it was compiled (no sloppiness with times): the object would be that of the file
+# before, and serve whoever has the one after.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
-export CCACHE_SLOPPINESS=include_file_mtime,include_file_ctime
 
 # cache_counts: how many compilations the cache has served and has not, on this machine.
 cache_counts() {

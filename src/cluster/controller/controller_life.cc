@@ -141,12 +141,9 @@ Expected<ControllerLife::End> ControllerLife::Lead() {
     options.least = recollection->highest;
     options.leader.remembered = recollection->remembered;
   }
-  if (flags_.autoscale_s > 0 && IsScaled(planner_)) {
+  if (flags_.autoscale_s > 0) {
     options.leader.scale_every = FromSeconds(flags_.autoscale_s);
-    options.leader.scaling = [scaling = FleetScaling(planner_)](
-                                 const FleetInput& input, FleetPlan& plan, TimePoint now) mutable {
-      return TextOf(scaling.Step(input, plan, now), input, plan);
-    };
+    options.leader.scaling = ScalingOf(planner_);
   }
   if (candidate_) {
     const std::uint64_t term = candidate_->term();

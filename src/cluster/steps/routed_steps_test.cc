@@ -19,7 +19,7 @@
 #include "cluster/steps/peer_message.h"
 #include "grpc_service.pb.h"
 #include "server/grpc/grpc_server.h"
-#include "server/grpc/scripted_service.h"
+#include "server/grpc/scripted_service_for_test.h"
 #include "service/plain_service_test.h"
 
 namespace tactus {

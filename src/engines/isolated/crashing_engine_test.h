@@ -2,6 +2,7 @@
 // The test program itself is the process that it runs in (process_test.cc).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -34,6 +35,8 @@ inline constexpr std::int64_t kLeave = -4;
 inline constexpr std::int64_t kForEver = -5;
 inline constexpr std::int64_t kSayProcess = -6;
 
+inline constexpr std::int64_t kLeaveMemory = -7;  // to be given back at rest
+
 inline constexpr std::uint64_t kArenaBytes = 1000;  // that it says to have
 
 // As proc(5) names it; empty: there is no such process.
@@ -63,7 +66,15 @@ class CrashingEngine final : public Engine {
     return identity_->Load(spec, lane);
   }
   void Unload(ModelHandle handle) override { identity_->Unload(handle); }
-  std::vector<ArenaUse> Arenas() const override { return {{"numbers", 1, kArenaBytes, 1}}; }
+  // Version 2 once it has given back what a run had left.
+  std::vector<ArenaUse> Arenas() const override {
+    return {{"numbers", gave_back_ ? 2 : 1, kArenaBytes, 1}};
+  }
+  bool GiveBackAtRest() override {
+    const bool any = left_.exchange(false);
+    if (any) gave_back_ = true;
+    return any;
+  }
   void Submit(ModelHandle handle, const BatchJob& job, Completions& done) noexcept override {
     for (const RowInputs& row : job.rows) {
       const TensorView& view = row.inputs[0];
@@ -71,6 +82,7 @@ class CrashingEngine final : public Engine {
       if (view.bytes != sizeof number) continue;
       std::memcpy(&number, view.data, sizeof number);
       if (number == kSayProcess) return done.Done(job.id, SayProcess());
+      if (number == kLeaveMemory) left_ = true;
       Obey(number);
     }
     identity_->Submit(handle, job, done);
@@ -99,6 +111,8 @@ class CrashingEngine final : public Engine {
     return {.status = {}, .output = std::move(output)};
   }
 
+  std::atomic<bool> left_{false};
+  std::atomic<bool> gave_back_{false};
   std::unique_ptr<Engine> identity_ = MakeEngine("identity", {}).value();
 };
 

@@ -225,6 +225,15 @@ TEST_F(IsolatedEngine, ArenasOfAllLanesAreAddedUp) {
   EXPECT_EQ(arenas[0].in_use_bytes, 2u);
 }
 
+// Without this the memory of the largest call would stay taken in a lane to which no more come.
+TEST_F(IsolatedEngine, TheProcessGivesBackWhatRests) {
+  Make({.hang_limit = Seconds(2)});
+  RunBatch(*engine_, Load(), NumberRow(testing::kLeaveMemory));
+  std::vector<ArenaUse> arenas;
+  while (arenas.empty() || arenas[0].version != 2) arenas = engine_->Arenas();
+  EXPECT_EQ(arenas[0].bytes, testing::kArenaBytes);
+}
+
 TEST_F(IsolatedEngine, AProcessThatIsBusyDoesNotHang) {
   Make({.stop_grace = {}, .hang_limit = Millis(500)});
   const ModelHandle model = Load();

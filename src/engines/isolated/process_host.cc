@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -188,11 +189,13 @@ class Conversation {
 };
 
 // What the arenas hold, noted now and then: whoever asks for a sign of life waits for no engine.
+// The same thread has the engine give back what rests.
 class NotedArenas {
  public:
-  explicit NotedArenas(const Engine& engine) {
+  explicit NotedArenas(Engine& engine) {
     std::thread([this, &engine] {
-      for (;; std::this_thread::sleep_for(std::chrono::milliseconds(500))) {
+      for (int looks = 1;; ++looks, std::this_thread::sleep_for(kLook)) {
+        if (looks % (Engine::kRestLook / kLook) == 0 && engine.GiveBackAtRest()) malloc_trim(0);
         ByteWriter arenas;
         arenas(engine.Arenas());
         const std::lock_guard lock(mutex_);
@@ -206,6 +209,7 @@ class NotedArenas {
   }
 
  private:
+  static constexpr Duration kLook = Millis(500);
   std::mutex mutex_;
   ByteWriter last_;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
 namespace tactus {
 
@@ -15,6 +16,7 @@ class ArenaGrowth {
   template <class IdleBytes>
   bool ShrinksAfter(const IdleBytes& idle_bytes) {
     const std::lock_guard lock(mutex_);
+    ran_ = true;
     if (++runs_ < until_) return false;
     kept_ += runs_;
     runs_ = 0;
@@ -30,6 +32,24 @@ class ArenaGrowth {
     until_ = std::min(2 * until_, kMostRuns);
     return true;
   }
+
+  // To be asked at even intervals: whether the arena is to shrink now, since no run has begun for
+  // so many of them that nobody seems to need what lies idle. Thread-safe.
+  template <class IdleBytes>
+  bool ShrinksAtRest(const IdleBytes& idle_bytes) {
+    const std::lock_guard lock(mutex_);
+    still_ = std::exchange(ran_, false) ? 0 : still_ + 1;
+    if (still_ == 0 || still_ % kStill != 0) return false;  // again: answers may have been held
+    const std::uint64_t idle = idle_bytes();
+    if (idle <= kLeast) return false;
+    before_ = idle;
+    runs_ = 0;
+    shrunk_ = true;
+    return true;
+  }
+
+  // Asked every two seconds, half a minute.
+  static constexpr std::uint64_t kStill = 15;
 
  private:
   static constexpr std::uint64_t kLeast = 32 << 20;  // less is not worth the effort
@@ -49,7 +69,9 @@ class ArenaGrowth {
   std::uint64_t before_ = 0;  // idle bytes when it shrank last
   std::uint64_t kept_ = 0;    // runs since it was seen what they take again
   std::uint64_t doubt_after_ = kDoubt;
-  bool shrunk_ = false;  // at the last look
+  bool shrunk_ = false;      // at the last look
+  bool ran_ = false;         // since it was asked about rest
+  std::uint64_t still_ = 0;  // times in a row that it was asked and had not
 };
 
 }  // namespace tactus

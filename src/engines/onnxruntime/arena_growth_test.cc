@@ -25,6 +25,14 @@ struct Arena {
     ++shrank;
     taken = held;
   }
+  // So many times nobody had run it since the last.
+  void Rest(std::uint64_t times) {
+    for (std::uint64_t i = 0; i < times; ++i) {
+      if (!growth.ShrinksAtRest([this] { return taken - held; })) continue;
+      ++shrank;
+      taken = held;
+    }
+  }
   void Run(std::uint64_t needs, int times) {
     for (int i = 0; i < times; ++i) Run(needs);
   }
@@ -74,6 +82,37 @@ TEST(ArenaGrowth, AnAnswerThatSomebodyHoldsIsGivenBackOnceNobodyDoes) {
   arena.held = 0;
   arena.Run(kSmall, 32);
   EXPECT_EQ(arena.taken, kSmall);
+}
+
+// The last call may have been the huge one.
+TEST(ArenaGrowth, WhereNothingRunsWhatLiesIdleIsGivenBackOnce) {
+  Arena arena;
+  arena.Run(kHuge);
+  arena.Rest(ArenaGrowth::kStill);
+  EXPECT_EQ(arena.taken, kHuge) << "one ran since the first question";
+  arena.Rest(1);
+  EXPECT_EQ(arena.taken, 0u);
+  arena.Rest(100 * ArenaGrowth::kStill);
+  EXPECT_EQ(arena.shrank, 1);
+}
+
+TEST(ArenaGrowth, RunsNowAndThenAreNoRest) {
+  Arena arena;
+  for (int i = 0; i < 7; ++i) {
+    arena.Run(kHuge);
+    arena.Rest(ArenaGrowth::kStill);
+  }
+  EXPECT_EQ(arena.shrank, 0);
+}
+
+TEST(ArenaGrowth, AnAnswerThatSomebodyHeldAtFirstIsGivenBackAtRestToo) {
+  Arena arena;
+  arena.Run(kHuge);
+  arena.held = kHuge;
+  arena.Rest(2 * ArenaGrowth::kStill);
+  arena.held = 0;
+  arena.Rest(ArenaGrowth::kStill);
+  EXPECT_EQ(arena.taken, 0u);
 }
 
 TEST(ArenaGrowth, LargeRunsNowAndThenMakeItShrinkEverMoreSeldom) {

@@ -48,12 +48,18 @@ struct Stop {
 // Of a session's arena. All 0 where this version's allocator keeps no statistics.
 struct ArenaStatistics {
   std::uint64_t taken = 0, in_use = 0, peak = 0;
+
+  std::uint64_t idle() const { return taken - std::min(in_use, taken); }
 };
+
+Ort::Allocator AllocatorOf(const Graph& graph) {
+  const auto arena = Ort::MemoryInfo::CreateCpu(OrtArenaAllocator, OrtMemTypeDefault);
+  return Ort::Allocator(graph.session, arena);
+}
 
 ArenaStatistics ArenaOf(const Graph& graph) {
   try {
-    const auto arena = Ort::MemoryInfo::CreateCpu(OrtArenaAllocator, OrtMemTypeDefault);
-    const Ort::KeyValuePairs stats = Ort::Allocator(graph.session, arena).GetStats();
+    const Ort::KeyValuePairs stats = AllocatorOf(graph).GetStats();
     const auto bytes = [&stats](const char* key) {
       const char* const text = stats.GetValue(key);
       std::uint64_t value = 0;
@@ -64,6 +70,17 @@ ArenaStatistics ArenaOf(const Graph& graph) {
     return {bytes("TotalAllocated"), bytes("InUse"), bytes("MaxInUse")};
   } catch (const Ort::Exception&) {
     return {};
+  }
+}
+
+// Whether its arena gave back what nothing has used for a while.
+bool ShrankAtRest(Graph& graph) {
+  if (!graph.arena.ShrinksAtRest([&graph] { return ArenaOf(graph).idle(); })) return false;
+  try {
+    AllocatorOf(graph).Shrink();
+    return true;
+  } catch (const Ort::Exception&) {
+    return false;
   }
 }
 
@@ -138,10 +155,7 @@ class OnnxModel {
     const std::shared_ptr<Graph>& graph = exits_[job.exit.value()];
     const std::span<const Ort::Value> values = scratch.inputs.values();
     std::vector<Ort::Value> outputs;
-    const bool shrinks = graph->arena.ShrinksAfter([&graph] {
-      const ArenaStatistics arena = ArenaOf(*graph);
-      return arena.taken - std::min(arena.in_use, arena.taken);
-    });
+    const bool shrinks = graph->arena.ShrinksAfter([&graph] { return ArenaOf(*graph).idle(); });
     std::string failure;
     bool stopped = false;
     bool lacks_memory = false;
@@ -244,15 +258,8 @@ class OnnxRuntimeEngine final : public Engine {
   }
 
   std::vector<ArenaUse> Arenas() const override {
-    std::vector<std::pair<Known, std::shared_ptr<Graph>>> graphs;
-    {
-      const std::lock_guard lock(mutex_);
-      for (const auto& [key, known] : graphs_) {
-        if (auto graph = known.graph.lock()) graphs.emplace_back(known, std::move(graph));
-      }
-    }
     std::map<std::pair<std::string, std::int64_t>, ArenaUse> uses;
-    for (const auto& [known, graph] : graphs) {
+    for (const auto& [known, graph] : Graphs()) {
       const ArenaStatistics arena = ArenaOf(*graph);
       ArenaUse& use = uses[{known.model, known.version}];
       use.bytes += arena.taken;
@@ -263,6 +270,12 @@ class OnnxRuntimeEngine final : public Engine {
       all.push_back({model.first, model.second, use.bytes, use.in_use_bytes});
     }
     return all;
+  }
+
+  bool GiveBackAtRest() override {
+    bool any = false;
+    for (const auto& [known, graph] : Graphs()) any |= ShrankAtRest(*graph);
+    return any;
   }
 
   Expected<std::vector<BatchWork>> Examine(ModelHandle handle,
@@ -283,6 +296,16 @@ class OnnxRuntimeEngine final : public Engine {
     std::string model;
     std::int64_t version = 1;
   };
+
+  // Those that are loaded, of all lanes.
+  std::vector<std::pair<Known, std::shared_ptr<Graph>>> Graphs() const {
+    std::vector<std::pair<Known, std::shared_ptr<Graph>>> graphs;
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, known] : graphs_) {
+      if (auto graph = known.graph.lock()) graphs.emplace_back(known, std::move(graph));
+    }
+    return graphs;
+  }
 
   // The lanes of one load share a graph: its weights lie in memory once. Another load reads the
   // files again, since nothing else tells for certain whether they changed: a file beside the graph

@@ -17,6 +17,7 @@
 #include <sched.h>
 
 #include "base/source_path_for_test.h"
+#include "engines/onnxruntime/arena_growth.h"
 #include "engines/onnxruntime/engine_fixture_for_test.h"
 #include "engines/onnxruntime/library.h"
 #include "engines/submit_testing.h"
@@ -177,6 +178,28 @@ TEST_F(OnnxRuntimeEngine, SaysWhatItsArenasHoldByModel) {
   engine_->Unload(first);
   engine_->Unload(second);
   EXPECT_TRUE(engine_->Arenas().empty());
+}
+
+// Without this the memory of the largest call ever made would stay taken where no call follows it.
+TEST_F(OnnxRuntimeEngine, GivesBackWhatRestsInItsArenas) {
+  constexpr std::int64_t kMany = 8 << 20;
+  ModelSpec spec = Small("pair", 4);
+  spec.load = 1;
+  const ModelHandle model = Load(spec);
+  const std::vector<Row> rows(1,
+                              Row()
+                                  .Add<float>({1, kMany, 2}, std::vector<float>(2 * kMany, 1.0F))
+                                  .Add<float>({1, kMany, 2}, std::vector<float>(2 * kMany, 2.0F)));
+  ASSERT_TRUE(RunBatch(*engine_, model, rows, 0).status);
+  const std::uint64_t before = engine_->Arenas()[0].bytes;
+  ASSERT_GT(before, std::uint64_t{kMany}) << "the run left nothing: this test shows nothing";
+  std::uint64_t gave_back = 0;
+  for (std::uint64_t look = 0; look < 4 * ArenaGrowth::kStill; ++look) {
+    gave_back += engine_->GiveBackAtRest() ? 1 : 0;
+  }
+  EXPECT_EQ(gave_back, 1u);
+  EXPECT_LT(engine_->Arenas()[0].bytes, before / 4);
+  EXPECT_TRUE(RunBatch(*engine_, model, rows, 0).status) << "it takes it again";
 }
 
 TEST_F(OnnxRuntimeEngine, TakesInputsInTheOrderOfTheConfigurationAndOpenDimensions) {

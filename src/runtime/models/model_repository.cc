@@ -44,6 +44,7 @@ ModelRepository::ModelRepository(RepositoryOptions options, Duration unload_grac
 Expected<std::vector<std::string>> ModelRepository::Folders() const {
   if (options_.folders == nullptr) return std::vector<std::string>();
   auto folders = options_.folders->List();
+  for (const std::string& line : options_.folders->NewlyUnnamed()) Say(line);
   if (folders && options_.skips) {
     std::erase_if(*folders, [this](const std::string& name) {
       return options_.skips(options_.folders->Of(name));

@@ -3,7 +3,11 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <mutex>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -369,6 +373,39 @@ TEST_F(Repository, AFolderWhoseNameIsNotUtf8IsNoModel) {
   const auto said = ModelFolders({root_.path()}).Overlooked();
   ASSERT_EQ(said.size(), 2u);
   EXPECT_THAT(said[0], HasSubstr("b\\xff\": is not served, as the folder's name is not UTF-8"));
+}
+
+// Somebody who copies such a folder into a running server would look for the reason in vain.
+TEST_F(Repository, AFolderWhoseNameIsNotUtf8IsLoggedEachTimeThatItComes) {
+  Add("a", 1);
+  Add("b\xFF", 1);
+  testing::HarnessOptions with_log = Profiled();
+  std::mutex mutex;
+  std::map<std::string, int> said;
+  with_log.log = [&](const std::string& line) {
+    if (!line.contains("not UTF-8")) return;
+    const std::lock_guard lock(mutex);
+    ++said[line.substr(0, line.find(": is not"))];
+  };
+  Harness h(std::move(with_log));
+  const RepositoryOptions options = Options(ModelControl::kExplicit);
+  EXPECT_THAT(options.folders->Overlooked(), ::testing::SizeIs(1));
+  ASSERT_TRUE(h.runtime->Start(options));
+  EXPECT_TRUE(said.empty()) << "who asked what is overlooked has said it";
+  const auto times = [&](const std::string& end) {
+    (void)h.runtime->Index();
+    int sum = 0;
+    for (const auto& [folder, count] : said) sum += folder.ends_with(end) ? count : 0;
+    return sum;
+  };
+  Add("c\xFF", 1);
+  EXPECT_EQ(times("c\\xff\""), 1);
+  EXPECT_EQ(times("c\\xff\""), 1);
+  fs::remove_all(root_ / "c\xFF");
+  EXPECT_EQ(times("c\\xff\""), 1);
+  Add("c\xFF", 1);
+  EXPECT_EQ(times("c\\xff\""), 2);
+  EXPECT_EQ(times("b\\xff\""), 0);
 }
 
 TEST_F(Repository, GraphsOutsideAVersionFolderArePointedOut) {

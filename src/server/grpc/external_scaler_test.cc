@@ -13,7 +13,7 @@
 #include "external_scaler.grpc.pb.h"
 #include "server/autoscale/load_sampler.h"
 #include "server/grpc/grpc_server.h"
-#include "server/grpc/scripted_service.h"
+#include "server/grpc/scripted_service_for_test.h"
 
 namespace tactus {
 namespace {

@@ -323,6 +323,42 @@ TEST_F(GrpcServerTest, StrictTritonSpeaksAsTritonDoes) {
   EXPECT_EQ(server.name(), "triton");
 }
 
+template <class Request>
+Request Named(const char* name) {
+  Request request;
+  request.set_name(name);
+  return request;
+}
+
+// Clients made for Triton ask for regions, and unregister all, before they begin.
+TEST_F(GrpcServerTest, SharedMemoryHasNoRegionsAndTakesNone) {
+  using namespace inference;
+  grpc::ClientContext c1, c2, c3, c4, c5, c6, c7;
+  SystemSharedMemoryStatusResponse system;
+  EXPECT_TRUE(stub_->SystemSharedMemoryStatus(&c1, {}, &system).ok());
+  EXPECT_EQ(system.regions_size(), 0);
+  CudaSharedMemoryStatusResponse cuda;
+  EXPECT_TRUE(stub_->CudaSharedMemoryStatus(&c2, {}, &cuda).ok());
+  EXPECT_EQ(cuda.regions_size(), 0);
+  const auto region =
+      stub_->SystemSharedMemoryStatus(&c3, Named<SystemSharedMemoryStatusRequest>("r"), &system);
+  EXPECT_EQ(region.error_code(), StatusCode::NOT_FOUND);
+  EXPECT_EQ(region.error_message(), "Unable to find system shared memory region: 'r'");
+  const auto of_device =
+      stub_->CudaSharedMemoryStatus(&c4, Named<CudaSharedMemoryStatusRequest>("r"), &cuda);
+  EXPECT_EQ(of_device.error_message(), "Unable to find cuda shared memory region: 'r'");
+  SystemSharedMemoryUnregisterResponse gone;
+  EXPECT_TRUE(stub_->SystemSharedMemoryUnregister(&c5, {}, &gone).ok());
+  CudaSharedMemoryUnregisterResponse cuda_gone;
+  EXPECT_TRUE(stub_
+                  ->CudaSharedMemoryUnregister(&c6, Named<CudaSharedMemoryUnregisterRequest>("r"),
+                                               &cuda_gone)
+                  .ok());
+  SystemSharedMemoryRegisterResponse taken;
+  EXPECT_EQ(stub_->SystemSharedMemoryRegister(&c7, {}, &taken).error_code(),
+            StatusCode::UNIMPLEMENTED);
+}
+
 TEST_F(GrpcServerTest, HealthAndMetadata) {
   grpc::ClientContext c1, c2, c3, c4, c5;
   inference::ServerLiveResponse live;
@@ -338,6 +374,7 @@ TEST_F(GrpcServerTest, HealthAndMetadata) {
   EXPECT_EQ(server.name(), "tactus");
   EXPECT_THAT(server.extensions(), testing::Contains("statistics"));
   EXPECT_THAT(server.extensions(), testing::Not(testing::Contains(HasSubstr("shared_memory"))));
+  EXPECT_THAT(server.extensions(), testing::Contains("classification"));
 
   inference::ModelMetadataRequest request;
   request.set_name("echo");

@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "grpc_service.pb.h"
 #include "server/grpc/request_message.h"
-#include "server/grpc/scripted_service.h"
+#include "server/grpc/scripted_service_for_test.h"
 #include "server/grpc/wire.h"
 
 namespace tactus {

@@ -21,12 +21,6 @@ namespace {
 // A text of this size is read in a millisecond or so, and a client that sends many is one of many.
 constexpr std::size_t kHeavyText = std::size_t{32} << 10;
 
-// perf_analyzer and decoupled clients ask for a mark on the last response of a call.
-bool WantsFinalFlag(const inference::ModelInferRequest& message) {
-  const auto found = message.parameters().find("triton_enable_empty_final_response");
-  return found != message.parameters().end() && found->second.bool_param();
-}
-
 Status ReadTimes(const CallHead& head, TimeLimit& limit) {
   for (const auto& [name, value] : head.times) {
     if (Status read = ReadTimeHeader(name, value, limit); !read) return read;
@@ -47,7 +41,6 @@ Status Read(const InferenceService& service, const CallGate& gate, const CallHea
   read.no_message = !parsed;
   if (!parsed) return std::unexpected(std::move(parsed.error()));
   read.id = (*parsed)->head.id();
-  read.final_flag = WantsFinalFlag((*parsed)->head);
   auto call =
       CallFrom(service, *std::move(parsed), received, gate.takes_granted, gate.takes_entered);
   if (!call) return std::unexpected(std::move(call.error()));

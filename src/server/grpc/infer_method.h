@@ -20,7 +20,6 @@ struct ReadCall {
   Status status;
   bool no_message = false;  // the bytes are none at all
   std::string id;
-  bool final_flag = false;  // asks for a mark on the last response
   std::shared_ptr<InferCall> call;
 };
 // On any thread: unpacks, parses and checks a message of a call that came at `received`. The call

@@ -17,6 +17,9 @@
 namespace tactus {
 namespace {
 
+constexpr const char* kSystemMemory = "system_shared_memory";
+constexpr const char* kCudaMemory = "cuda_shared_memory";
+
 // Nor does Triton know repositories by their names.
 Status CheckRepository(const std::string& name) {
   if (name.empty()) return {};
@@ -33,9 +36,8 @@ Expected<LoadOverride> OverrideIn(const inference::RepositoryModelLoadRequest& r
       }
       given.files.emplace(key.substr(kFilePrefix.size()), value.bytes_param());
     } else if (key != "config") {
-      return Fail(ErrorCode::kUnimplemented,
-                  fmt::format("load parameter '{}' is not supported; known: config, {}PATH", key,
-                              kFilePrefix));
+      return InvalidArgument(fmt::format(
+          "load parameter '{}' is not supported; known: config, {}PATH", key, kFilePrefix));
     } else if (!value.has_string_param()) {
       return InvalidArgument("load parameter 'config' is no string");
     } else {
@@ -159,6 +161,27 @@ struct Answers {
                     parts.strict_triton);
   }
 
+  // Clients ask for regions of shared memory, and unregister all, before they begin. No region can
+  // be registered here.
+  Status Of(const inference::SystemSharedMemoryStatusRequest& request,
+            inference::SystemSharedMemoryStatusResponse&) const {
+    if (request.name().empty()) return {};
+    return NoRegion(kSystemMemory, request.name());
+  }
+  Status Of(const inference::CudaSharedMemoryStatusRequest& request,
+            inference::CudaSharedMemoryStatusResponse&) const {
+    if (request.name().empty()) return {};
+    return NoRegion(kCudaMemory, request.name());
+  }
+  Status Of(const inference::SystemSharedMemoryUnregisterRequest&,
+            inference::SystemSharedMemoryUnregisterResponse&) const {
+    return {};
+  }
+  Status Of(const inference::CudaSharedMemoryUnregisterRequest&,
+            inference::CudaSharedMemoryUnregisterResponse&) const {
+    return {};
+  }
+
   Status Of(const inference::TraceSettingRequest& request,
             inference::TraceSettingResponse& response) const {
     const std::string& name = request.model_name();
@@ -268,10 +291,16 @@ void InferenceRpcs::AddTo(RpcMethods& methods) const {
   add("RepositoryModelLoad", Slow<RepositoryModelLoadRequest, RepositoryModelLoadResponse>(p));
   add("RepositoryModelUnload",
       Slow<RepositoryModelUnloadRequest, RepositoryModelUnloadResponse>(p));
-  for (const char* method : {"Status", "Register", "Unregister"}) {
-    add(fmt::format("SystemSharedMemory{}", method).c_str(), Unserved(p, "system_shared_memory"));
-    add(fmt::format("CudaSharedMemory{}", method).c_str(), Unserved(p, "cuda_shared_memory"));
-  }
+  add("SystemSharedMemoryStatus",
+      Quick<SystemSharedMemoryStatusRequest, SystemSharedMemoryStatusResponse>(p));
+  add("SystemSharedMemoryRegister", Unserved(p, kSystemMemory));
+  add("SystemSharedMemoryUnregister",
+      Quick<SystemSharedMemoryUnregisterRequest, SystemSharedMemoryUnregisterResponse>(p));
+  add("CudaSharedMemoryStatus",
+      Quick<CudaSharedMemoryStatusRequest, CudaSharedMemoryStatusResponse>(p));
+  add("CudaSharedMemoryRegister", Unserved(p, kCudaMemory));
+  add("CudaSharedMemoryUnregister",
+      Quick<CudaSharedMemoryUnregisterRequest, CudaSharedMemoryUnregisterResponse>(p));
   add("TraceSetting", p.trace_settings == nullptr
                           ? Unserved(p, "trace")
                           : Quick<TraceSettingRequest, TraceSettingResponse>(p));

@@ -14,7 +14,7 @@
 
 #include "grpc_service.grpc.pb.h"
 #include "server/grpc/grpc_server.h"
-#include "server/grpc/scripted_service.h"
+#include "server/grpc/scripted_service_for_test.h"
 
 namespace tactus {
 

@@ -112,24 +112,24 @@ void StreamMethod::OnReply(Serial serial, std::size_t size, const ReadCall& read
     return Settle();
   }
   if (!IsRefusal(reply.status)) {
-    return Answer(serial, read.id, read.final_flag, std::move(reply));
+    return Answer(serial, read.id, std::move(reply));
   }
   calls_[serial].reset();
   gate_.Refuse(call_->head(), size, call_->head().TimeLeft(),
                [self = shared_from_this(), serial, id = read.id, reply] {
                  self->call_->Post([self, serial, id, reply]() mutable {
-                   self->Answer(serial, id, false, std::move(reply));
+                   self->Answer(serial, id, std::move(reply));
                  });
                });
 }
 
-void StreamMethod::Answer(Serial serial, const std::string& id, bool final_flag,
-                          InferReply&& reply) {
+void StreamMethod::Answer(Serial serial, const std::string& id, InferReply&& reply) {
   calls_.erase(serial);
   if (!reply.status) return Refuse(reply.status.error(), id);
   OnArena<inference::ModelInferResponse> head;
   FillHead(reply, id, *head);
-  if (final_flag) (*head->mutable_parameters())["triton_final_response"].set_bool_param(true);
+  // As Triton does, whether or not the call asks for it: a call has one answer.
+  (*head->mutable_parameters())["triton_final_response"].set_bool_param(true);
   Tell(ToStreamMessage(EncodeResponse(*head, reply.outputs, reply.storage)));
 }
 

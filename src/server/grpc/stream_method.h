@@ -44,7 +44,7 @@ class StreamMethod final : public CallMethod, public std::enable_shared_from_thi
   // Says what a call has come to.
   void Tell(OutMessage message);
   void Refuse(const Error& error, const std::string& id);
-  void Answer(Serial serial, const std::string& id, bool final_flag, InferReply&& reply);
+  void Answer(Serial serial, const std::string& id, InferReply&& reply);
   // After each change: counts this stream while anything is under way or goes out, and ends it
   // where there is nothing more to come.
   void Settle();

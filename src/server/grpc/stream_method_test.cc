@@ -12,7 +12,7 @@
 
 #include "grpc_service.grpc.pb.h"
 #include "server/grpc/grpc_server.h"
-#include "server/grpc/scripted_service.h"
+#include "server/grpc/scripted_service_for_test.h"
 
 namespace tactus {
 namespace {
@@ -79,16 +79,17 @@ TEST_F(GrpcStreamTest, EveryCallIsAnsweredOnceAndErrorsLeaveTheStreamOpen) {
   EXPECT_THAT(answers, testing::Each(1));
 }
 
-TEST_F(GrpcStreamTest, TheLastResponseOfACallIsMarkedWhenAsked) {
-  ModelInferRequest request = Request("a");
-  (*request.mutable_parameters())["triton_enable_empty_final_response"].set_bool_param(true);
-  ASSERT_TRUE(stream_->Write(request));
+// Clients of decoupled models wait for it; Triton gives it whether they ask or not.
+TEST_F(GrpcStreamTest, TheLastResponseOfACallIsMarked) {
+  ASSERT_TRUE(stream_->Write(Request("a")));
   ModelStreamInferResponse response;
   ASSERT_TRUE(stream_->Read(&response));
   EXPECT_TRUE(response.infer_response().parameters().at("triton_final_response").bool_param());
-  ASSERT_TRUE(stream_->Write(Request("b")));
+  ModelInferRequest request = Request("b");
+  (*request.mutable_parameters())["triton_enable_empty_final_response"].set_bool_param(true);
+  ASSERT_TRUE(stream_->Write(request));
   ASSERT_TRUE(stream_->Read(&response));
-  EXPECT_EQ(response.infer_response().parameters().count("triton_final_response"), 0u);
+  EXPECT_TRUE(response.infer_response().parameters().at("triton_final_response").bool_param());
 }
 
 TEST_F(GrpcStreamTest, CallsUnderWayAreAnsweredAfterTheClientHasNoMore) {

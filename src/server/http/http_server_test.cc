@@ -254,8 +254,6 @@ TEST_F(HttpServerTest, WrongVerbsAndPaths) {
   EXPECT_EQ(Call(Get("/")).status, 404);
   EXPECT_EQ(Call(Get("/v2/models/numbers/nothing")).status, 404);
   const std::pair<const char*, const char*> kUnserved[] = {
-      {"/v2/systemsharedmemory/status", "system_shared_memory"},
-      {"/v2/cudasharedmemory/status", "cuda_shared_memory"},
       {"/v2/models/numbers/trace/setting", "trace"},
       {"/v2/logging?a=1", "logging"},
       {"/v2/models/numbers/generate", "generate"}};
@@ -270,6 +268,30 @@ TEST_F(HttpServerTest, WrongVerbsAndPaths) {
   EXPECT_EQ(unknown.body, R"({"error":"Request for unknown model: 'none' is not found"})");
   EXPECT_EQ(Call(Post("/v2/models/numbers/versions/9/infer", kNumbers)).status, 404);
   EXPECT_EQ(Call(Post("/v2/models/numbers/versions/one/infer", kNumbers)).status, 400);
+}
+
+// Clients made for Triton ask for regions, and unregister all, before they begin.
+TEST_F(HttpServerTest, SharedMemoryHasNoRegionsAndTakesNone) {
+  for (const std::string kind : {"system", "cuda"}) {
+    const std::string base = "/v2/" + kind + "sharedmemory";
+    const auto status = Call(Get(base + "/status"));
+    EXPECT_EQ(status.status, 200);
+    EXPECT_EQ(status.body, "[]");
+    const auto region = Call(Get(base + "/region/r/status"));
+    EXPECT_EQ(region.status, 404);
+    EXPECT_EQ(region.body,
+              fmt::format(R"({{"error":"Unable to find {} shared memory region: 'r'"}})", kind));
+    EXPECT_EQ(Call(Post(base + "/unregister", "")).status, 200);
+    EXPECT_EQ(Call(Post(base + "/region/r/unregister", "")).status, 200);
+    EXPECT_EQ(Call(Get(base + "/unregister")).fields.at("Allow"), "POST");
+    const auto unserved = Call(Post(base + "/region/r/register", "{}"));
+    EXPECT_EQ(unserved.status, 501);
+    EXPECT_EQ(
+        unserved.body,
+        fmt::format(R"({{"error":"the {}_shared_memory extension is not supported"}})", kind));
+    EXPECT_EQ(Call(Get(base)).status, 404);
+    EXPECT_EQ(Call(Get(base + "/region/r")).status, 404);
+  }
 }
 
 TEST_F(HttpServerTest, LogSettingsAreReadAndChangedAllOrNone) {

@@ -137,10 +137,9 @@ class KServeHandler final : public HttpHandler {
     if (unknown) return ErrorResponse(404, "Not Found");
     const bool logging = route.endpoint == Endpoint::kLogging;
     const bool trace = route.endpoint == Endpoint::kTrace;
-    if (route.endpoint == Endpoint::kUnsupported || route.endpoint == Endpoint::kSettings ||
-        (logging && log_settings_ == nullptr) || (trace && trace_settings_ == nullptr)) {
-      return ErrorResponse(
-          501, fmt::format("the {} extension is not supported", ExtensionOf(request.target)));
+    if (route.endpoint == Endpoint::kUnsupported || (logging && log_settings_ == nullptr) ||
+        (trace && trace_settings_ == nullptr)) {
+      return Unsupported(request.target);
     }
     const std::string_view allowed = AllowedVerbs(route.endpoint);
     const bool post = request.verb == Verb::kPost;
@@ -148,10 +147,24 @@ class KServeHandler final : public HttpHandler {
     if (post ? !allowed.ends_with("POST") : !reads || allowed == "POST") {
       return MethodNotAllowed(allowed);
     }
+    if (route.endpoint == Endpoint::kRegister) return Unsupported(request.target);
+    if (route.endpoint == Endpoint::kUnregister) return JsonResponse("");  // none is there after it
+    if (route.endpoint == Endpoint::kRegions) return Regions(request, route);
     if (logging) return Logging(request, post);
     if (trace) return Trace(request, route, post);
     if (post) return AnswerPost(request, route, exchange);
     return AnswerGet(route);
+  }
+
+  static HttpResponse Unsupported(std::string_view target) {
+    return ErrorResponse(501,
+                         fmt::format("the {} extension is not supported", ExtensionOf(target)));
+  }
+
+  // Clients ask for regions of shared memory before they begin. No region can be registered here.
+  HttpResponse Regions(const HttpRequest& request, const Route& route) const {
+    if (route.model.empty()) return JsonResponse("[]");
+    return Refusal(NoRegion(ExtensionOf(request.target), route.model).error());
   }
 
   HttpResponse Logging(const HttpRequest& request, bool change) {

@@ -108,6 +108,20 @@ Route RepositoryRoute(Segments rest) {
   return {};
 }
 
+// What follows /v2/systemsharedmemory and /v2/cudasharedmemory.
+Route MemoryRoute(Segments rest) {
+  Route route;
+  if (rest.size() > 1 && rest[0] == "region" && !rest[1].empty()) {
+    route.model = Decoded(rest[1]);
+    rest = rest.subspan(2);
+  }
+  if (rest.size() != 1) return {};
+  if (rest[0] == "status") route.endpoint = Endpoint::kRegions;
+  if (rest[0] == "unregister") route.endpoint = Endpoint::kUnregister;
+  if (rest[0] == "register") route.endpoint = Endpoint::kRegister;
+  return route;
+}
+
 }  // namespace
 
 Route RouteOf(std::string_view target) {
@@ -123,7 +137,7 @@ Route RouteOf(std::string_view target) {
     if (rest[1] == "ready") return {Endpoint::kHealthReady, {}, {}};
   }
   const bool memory = rest[0] == "systemsharedmemory" || rest[0] == "cudasharedmemory";
-  if (memory) return {Endpoint::kSettings, {}, {}};
+  if (memory) return MemoryRoute(rest.subspan(1));
   if (rest.size() == 2 && rest[0] == "trace" && rest[1] == "setting") {
     return {Endpoint::kTrace, {}, {}};
   }
@@ -151,7 +165,9 @@ Scope ScopeOf(Endpoint endpoint, Verb verb) {
       return Scope::kInfer;
     case Endpoint::kLoad:
     case Endpoint::kUnload:
-    case Endpoint::kSettings:
+    case Endpoint::kRegions:
+    case Endpoint::kUnregister:
+    case Endpoint::kRegister:
     case Endpoint::kLogging:
       return Scope::kAdmin;
     case Endpoint::kTrace:
@@ -168,6 +184,8 @@ std::string_view AllowedVerbs(Endpoint endpoint) {
     case Endpoint::kIndex:
     case Endpoint::kLoad:
     case Endpoint::kUnload:
+    case Endpoint::kUnregister:
+    case Endpoint::kRegister:
       return "POST";
     case Endpoint::kLogging:
     case Endpoint::kTrace:

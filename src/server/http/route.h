@@ -14,7 +14,9 @@ namespace tactus {
 enum class Endpoint {
   kUnknown,
   kUnsupported,  // of the protocol, but not of this server: generation
-  kSettings,     // the same: shared memory, which changes the server
+  kRegions,      // the status of shared memory, which has none here
+  kUnregister,   // of shared memory
+  kRegister,     // the same, which this server does not
   kHealthLive,
   kHealthReady,
   kServer,
@@ -37,7 +39,7 @@ enum class Endpoint {
 
 struct Route {
   Endpoint endpoint = Endpoint::kUnknown;
-  std::string model;    // decoded; empty where the path names none; or a stream
+  std::string model;    // decoded; empty where the path names none; or a stream, or a region
   std::string version;  // as it stands in the path; empty: the latest
 };
 
@@ -49,7 +51,7 @@ Route RouteOf(std::string_view target);
 // admins.
 Scope ScopeOf(Endpoint endpoint, Verb verb);
 
-// The extension that a path of kUnsupported, kSettings, kLogging or kTrace belongs to: "trace".
+// The extension that a path of kUnsupported, kRegister, kLogging or kTrace belongs to: "trace".
 std::string_view ExtensionOf(std::string_view target);
 
 // Whether it is of streams.

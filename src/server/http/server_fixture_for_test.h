@@ -9,7 +9,7 @@
 
 #include "server/http/fake_service.h"
 #include "server/http/http_server.h"
-#include "server/http/loopback_client.h"
+#include "server/http/loopback_client_for_test.h"
 
 namespace tactus {
 

@@ -377,9 +377,16 @@ Expected<std::int64_t> ParseVersion(std::string_view text) {
   return version;
 }
 
+std::unexpected<Error> NoRegion(std::string_view extension, std::string_view name) {
+  return NotFound(fmt::format("Unable to find {} shared memory region: '{}'",
+                              extension.substr(0, extension.find('_')), name));
+}
+
 std::vector<std::string_view> ServerExtensions(SettingsServed settings) {
-  std::vector<std::string_view> extensions{"model_repository", "model_configuration",
-                                           "schedule_policy", "statistics", "binary_tensor_data"};
+  std::vector<std::string_view> extensions{
+      "classification",    "model_repository", "model_repository(unload_dependents)",
+      "schedule_policy",   "statistics",       "model_configuration",
+      "binary_tensor_data"};
   if (settings.trace) extensions.push_back("trace");
   if (settings.logging) extensions.push_back("logging");
   return extensions;

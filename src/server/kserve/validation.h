@@ -89,6 +89,10 @@ inline constexpr std::string_view kParameterEmulated = "tactus_emulated";
 constexpr std::string_view ServerName(bool strict_triton) {
   return strict_triton ? "triton" : "tactus";
 }
+// What the status of a region says, whichever it is: `extension` is "cuda_shared_memory" or
+// "system_shared_memory".
+std::unexpected<Error> NoRegion(std::string_view extension, std::string_view name);
+
 inline constexpr std::string_view kServerVersion = "0.1.0";
 // Which of the extensions that not every server has it has.
 struct SettingsServed {

@@ -9,13 +9,6 @@
 #include "sim/fleet/fleet_world.h"
 
 namespace tactus {
-namespace {
-
-// Ticks of class kAutoscale.
-constexpr std::uint32_t kSample = 0, kScale = 1;
-constexpr Duration kSampleEvery = Seconds(1);
-
-}  // namespace
 
 Status FleetWorld::Start() {
   std::vector<const RateTrace*> rates(input_.links.size());
@@ -23,28 +16,29 @@ Status FleetWorld::Start() {
     const bool traced = l < scenario_.link_rates.size() && !scenario_.link_rates[l].empty();
     rates[l] = traced ? &links_[2 * l].rate() : nullptr;
   }
-  controller_ = std::make_unique<FleetController>(scenario_, items_, std::move(rates));
-  auto first = controller_->First(options_.plan);
+  const FleetRun& run = scenario_.run;
+  control_ = std::make_unique<FleetControl>(scenario_, items_, std::move(rates),
+                                            static_cast<FleetControlWorld&>(*this));
+  if (auto known = CheckFleetPlanner(run.planner); !known) return known;
+  Expected<FleetPlan> first = options_.plan != nullptr ? *options_.plan : control_->First();
   if (!first) return std::unexpected(first.error());
   const std::string fault = FaultOf(*first, input_, windows_ ? UseLimit::kKept : UseLimit::kNone);
   if (!fault.empty()) {
     return InvalidArgument("the plan is not one of this fleet: " + fault +
                            "; make one with tactus plan fleet");
   }
-  if (auto adopted = Adopt(*first); !adopted) return adopted;
-  coming_ = *first;
+  for (const std::string& name : {run.policy, run.server_policy}) {
+    if (name.empty()) continue;
+    if (auto policy = options_.policies(name); !policy) return std::unexpected(policy.error());
+  }
+  control_->Start(*std::move(first));
+  heap_.Push(control_->Next(), EventClass::kReplan, 0);
   Rng phases = Rng::Stream(scenario_.run.seed, "fleet/phases");
   for (FleetPipelineId::rep p = 0; p < input_.pipelines.size(); ++p) {
     const double rate = input_.pipelines[p].rate_rps;
     const TimePoint at = kStart + FromSeconds(rate > 0 ? phases.Uniform() / rate : 0);
     if (rate > 0 && at < end_) heap_.Push(at, EventClass::kArrival, p);
   }
-  const FleetRun& run = scenario_.run;
-  heap_.Push(kStart, EventClass::kAutoscale, kSample);
-  if (controller_->Scales()) {
-    heap_.Push(kStart + FromSeconds(run.autoscale_s), EventClass::kAutoscale, kScale);
-  }
-  if (run.period_s > 0) heap_.Push(kStart + FromSeconds(run.period_s), EventClass::kReplan, 0);
   for (const DeviceCrash& each : options_.crashes) {
     heap_.Push(each.at, EventClass::kLaneLost, each.device.value());
     heap_.Push(each.back, EventClass::kLaneBack, each.device.value());
@@ -83,17 +77,8 @@ void FleetWorld::Handle(const Event& event, TimePoint now) {
       return Crash(DeviceId{event.subject}, now);
     case EventClass::kLaneBack:
       return Restore(DeviceId{event.subject});
-    case EventClass::kAutoscale:
-      return Tick(event.subject, now);
     case EventClass::kReplan:
-      return Replan(now);
-    case EventClass::kLanePrepared: {
-      // Overtaken by a later one, or by the run's end.
-      if (event.subject != rolled_out_) return;
-      const auto adopted = Adopt(coming_);
-      CHECK(adopted.has_value(), "a policy that was made once can be made again");
-      return;
-    }
+      return Control(now);
     default:
       CHECK(false, "no such event in a fleet");
   }
@@ -161,55 +146,57 @@ void FleetWorld::Begin(std::uint32_t node, LaneId lane, BatchId batch, int accel
   ends_.Put(a, accelerators_[a].next());
 }
 
-Status FleetWorld::Adopt(const FleetPlan& plan) {
-  Generation made{.plan = plan};
+// All devices are ready for the plan when the first of them serves it.
+void FleetWorld::Serve(DeviceId device, PlanId id, const FleetPlan& plan) {
+  if (serving_ == kNoGeneration || generations_[serving_].id != id) Adopt(id, plan);
+  for (FleetPipelineId::rep p = 0; p < input_.pipelines.size(); ++p) {
+    if (input_.pipelines[p].source != device) continue;
+    SetNeeds(FleetPipelineId{p}, plan);
+    ++generations_[serving_].pipelines;
+    const std::uint32_t before = std::exchange(serving_from_[p], serving_);
+    if (before == kNoGeneration) continue;
+    --generations_[before].pipelines;
+    MayRetire(before);
+  }
+}
+
+void FleetWorld::Adopt(PlanId id, const FleetPlan& plan) {
+  Generation made{.id = id, .plan = plan};
   made.routes.resize(models_.size());
   for (const FleetRoute& route : plan.routes) {
     auto& [to, credit] = made.routes[models_.of(route.pipeline, route.stage).value()];
     to = route.to;
     credit.assign(to.size(), 0);
   }
-  if (auto nodes = MakeNodes(made); !nodes) return nodes;
-  SetNeeds(plan);
-  const std::uint32_t before = serving_;
-  std::uint32_t place = 0;  // one that nobody keeps to
-  const auto kept = [](const Generation& each) { return each.serves || each.frames > 0; };
-  while (place < generations_.size() && kept(generations_[place])) ++place;
+  MakeNodes(made);
+  std::uint32_t place = 0;  // one that is over
+  while (place < generations_.size() && !generations_[place].id.none()) ++place;
   if (place == generations_.size()) generations_.emplace_back();
-  const bool first = generations_.size() == 1 && report_.plans == 0;
   generations_[place] = std::move(made);
-  serving_ = place;
+  const std::uint32_t before = std::exchange(serving_, place);
   ++report_.plans;
-  if (first) return {};
-  generations_[before].serves = false;
-  if (generations_[before].frames == 0) Retire(before);
-  return {};
+  if (before != kNoGeneration) MayRetire(before);
 }
 
 // Where the plan that serves has the same instances, its dispatcher goes on.
-Status FleetWorld::MakeNodes(Generation& made) {
+void FleetWorld::MakeNodes(Generation& made) {
   for (DeviceId::rep d = 0; d < input_.devices.size(); ++d) {
     std::vector<FleetInstance> slice;
     for (const FleetInstance& each : made.plan.instances) {
       if (each.device == DeviceId{d}) slice.push_back(each);
     }
     std::uint32_t place = kNoNode;
-    if (!slice.empty() && serving_ < generations_.size()) {
+    if (!slice.empty() && serving_ != kNoGeneration) {
       place = generations_[serving_].nodes[d];
       if (place != kNoNode && nodes_[place].node->instances() != slice) place = kNoNode;
     }
-    if (!slice.empty() && place == kNoNode) {
-      auto node = NewNode(DeviceId{d}, std::move(slice));
-      if (!node) return std::unexpected(node.error());
-      place = *node;
-    }
+    if (!slice.empty() && place == kNoNode) place = NewNode(DeviceId{d}, std::move(slice));
     if (place != kNoNode) ++nodes_[place].generations;
     made.nodes.push_back(place);
   }
-  return {};
 }
 
-Expected<std::uint32_t> FleetWorld::NewNode(DeviceId device, std::vector<FleetInstance> instances) {
+std::uint32_t FleetWorld::NewNode(DeviceId device, std::vector<FleetInstance> instances) {
   std::uint32_t place = 0;
   while (place < nodes_.size() && (nodes_[place].node != nullptr || nodes_[place].touched)) ++place;
   const FleetRun& run = scenario_.run;
@@ -221,7 +208,7 @@ Expected<std::uint32_t> FleetWorld::NewNode(DeviceId device, std::vector<FleetIn
                                .policy = own ? run.server_policy : run.policy,
                                .spread = run.spread},
                               input_, models_, options_.policies, luck_, *this);
-  if (!node) return std::unexpected(node.error());
+  CHECK(node.has_value(), "a policy that was made once can be made again");
   if (place == nodes_.size()) {
     nodes_.emplace_back();
     std::vector<std::pair<std::uint32_t, TimePoint>> wakes;
@@ -237,12 +224,13 @@ Expected<std::uint32_t> FleetWorld::NewNode(DeviceId device, std::vector<FleetIn
   return place;
 }
 
-void FleetWorld::Retire(std::uint32_t generation) {
+void FleetWorld::MayRetire(std::uint32_t generation) {
   Generation& gone = generations_[generation];
+  if (generation == serving_ || gone.pipelines > 0 || gone.frames > 0) return;
   for (const std::uint32_t node : gone.nodes) {
     if (node != kNoNode && --nodes_[node].generations == 0) DropNode(node);
   }
-  gone = Generation{.serves = false};
+  gone = {};
 }
 
 // One that nobody keeps to, once the last of its batches has ended.
@@ -256,7 +244,7 @@ Duration FleetWorld::HopTime(DeviceId from, DeviceId to, double kilobytes) const
   if (input_.devices[from.value()].site == input_.devices[to.value()].site) return {};
   const std::size_t l = input_.LinkBetween(from, to);
   if (l == kNoLink) return {};
-  const FleetLink& link = controller_->seen().links[l];
+  const FleetLink& link = control_->link(l);
   const double mbps = link.carried_mbps();
   return FromSeconds(std::min(1e3, kilobytes * 8e-3 / mbps)) + link.rtt / 2;
 }
@@ -268,36 +256,34 @@ Duration FleetWorld::SinkHop(FleetPipelineId p, FleetStageId s, DeviceId from) c
 
 // What each stage needs of a frame's time: the way of its input, its batch, and the last ones the
 // way to the sink.
-void FleetWorld::SetNeeds(const FleetPlan& plan) {
-  std::vector<const FleetInstance*> of(models_.size());
+void FleetWorld::SetNeeds(FleetPipelineId p, const FleetPlan& plan) {
+  const FleetPipeline& pipeline = input_.pipelines[p.value()];
+  std::vector<const FleetInstance*> of(pipeline.stages.size());
   for (const FleetInstance& each : plan.instances) {
-    of[models_.of(each.pipeline, each.stage).value()] = &each;
-    for (const FleetStageRef& also : each.also)
-      of[models_.of(also.pipeline, also.stage).value()] = &each;
-  }
-  for (FleetPipelineId::rep i = 0; i < input_.pipelines.size(); ++i) {
-    const FleetPipelineId p{i};
-    const FleetPipeline& pipeline = input_.pipelines[i];
-    std::vector<Duration> needs;
-    for (const FleetFlowStage& flow_stage : stages_[i]) {
-      const FleetStage& stage = pipeline.stages[flow_stage.stage.value()];
-      const FleetInstance* const at = of[models_.of(p, flow_stage.stage).value()];
-      Duration need{};
-      if (!flow_stage.crop && at != nullptr) {
-        const KindId kind = input_.devices[at->device.value()].kind;
-        need = CostOfBatch(*input_.CostOf(stage.model, kind), at->batch).total;
-        DeviceId from = pipeline.source;
-        if (!stage.after.empty()) {
-          const FleetInstance* const before = of[models_.of(p, stage.after.front()).value()];
-          if (before != nullptr) from = before->device;
-        }
-        need += HopTime(from, at->device, stage.in_kb);
-        if (flow_stage.last) need += SinkHop(p, flow_stage.stage, at->device);
-      }
-      needs.push_back(need);
+    if (each.pipeline == p) of[each.stage.value()] = &each;
+    for (const FleetStageRef& also : each.also) {
+      if (also.pipeline == p) of[also.stage.value()] = &each;
     }
-    flow_.Adopt(i, needs);
   }
+  std::vector<Duration> needs;
+  for (const FleetFlowStage& flow_stage : stages_[p.value()]) {
+    const FleetStage& stage = pipeline.stages[flow_stage.stage.value()];
+    const FleetInstance* const at = of[flow_stage.stage.value()];
+    Duration need{};
+    if (!flow_stage.crop && at != nullptr) {
+      const KindId kind = input_.devices[at->device.value()].kind;
+      need = CostOfBatch(*input_.CostOf(stage.model, kind), at->batch).total;
+      DeviceId from = pipeline.source;
+      if (!stage.after.empty()) {
+        const FleetInstance* const before = of[stage.after.front().value()];
+        if (before != nullptr) from = before->device;
+      }
+      need += HopTime(from, at->device, stage.in_kb);
+      if (flow_stage.last) need += SinkHop(p, flow_stage.stage, at->device);
+    }
+    needs.push_back(need);
+  }
+  flow_.Adopt(p.value(), needs);
 }
 
 void FleetWorld::Crash(DeviceId device, TimePoint now) {
@@ -329,36 +315,10 @@ void FleetWorld::Restore(DeviceId device) {
   }
 }
 
-void FleetWorld::Tick(std::uint32_t subject, TimePoint now) {
-  if (subject == kScale) return Autoscale(now);
-  controller_->Sample(now, counts_);
-  if (now + kSampleEvery < end_) {
-    heap_.Push(now + kSampleEvery, EventClass::kAutoscale, kSample);
-  }
-}
-
-void FleetWorld::Replan(TimePoint now) {
-  const Duration period = FromSeconds(scenario_.run.period_s);
-  if (now + period < end_) heap_.Push(now + period, EventClass::kReplan, 0);
+void FleetWorld::Control(TimePoint now) {
   if (now >= end_) return;
-  // Where the planner has no answer for what is seen, the last one serves on.
-  if (auto plan = controller_->Next(now)) RollOut(std::move(*plan), now);
-}
-
-void FleetWorld::Autoscale(TimePoint now) {
-  const Duration every = FromSeconds(scenario_.run.autoscale_s);
-  if (now + every < end_) heap_.Push(now + every, EventClass::kAutoscale, kScale);
-  if (now >= end_) return;
-  FleetPlan scaled = controller_->Scaled(now, coming_);
-  if (scaled.epoch == coming_.epoch) return;
-  ++report_.scalings;
-  RollOut(std::move(scaled), now);
-}
-
-// Its models are loaded beside those that serve; then it takes the frames that come.
-void FleetWorld::RollOut(FleetPlan plan, TimePoint now) {
-  coming_ = std::move(plan);
-  heap_.Push(now + FromSeconds(scenario_.run.load_s), EventClass::kLanePrepared, ++rolled_out_);
+  control_->Step(now);
+  heap_.Push(control_->Next(), EventClass::kReplan, 0);
 }
 
 }  // namespace tactus

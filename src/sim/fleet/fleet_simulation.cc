@@ -1,6 +1,9 @@
 #include "sim/fleet/fleet_simulation.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "sim/fleet/fleet_world.h"
 
@@ -19,6 +22,26 @@ double PercentileOf(const std::vector<std::int64_t>& counts, double percent) {
     }
   }
   return 0;
+}
+
+// Memory that the device's instances take on its accelerators: weights once for each model and
+// accelerator, and what batches need, with windows the largest of each stream, else of all at once.
+double MemoryOf(const FleetPlan& plan, const FleetInput& input, DeviceId device, bool windows) {
+  double memory_mb = 0;
+  std::set<std::pair<int, ModelId>> loaded;
+  std::map<std::pair<int, int>, double> peaks;  // of streams
+  for (const FleetInstance& each : plan.instances) {
+    if (each.device != device) continue;
+    const ModelId model = input.pipelines[each.pipeline.value()].stages[each.stage.value()].model;
+    const FleetCost& cost = *input.CostOf(model, input.devices[device.value()].kind);
+    if (loaded.insert({each.accelerator, model}).second) memory_mb += cost.weights_mb;
+    const auto batch = std::ranges::find(cost.batches, each.batch, &FleetBatch::batch);
+    double& peak = peaks[{each.accelerator, each.stream}];
+    if (!windows) memory_mb += batch->peak_mb;
+    if (windows) peak = std::max(peak, batch->peak_mb);
+  }
+  for (const auto& [stream, peak] : peaks) memory_mb += peak;
+  return memory_mb;
 }
 
 }  // namespace

@@ -156,6 +156,41 @@ TEST(FleetSimulation, ReplansWhenTheLinkChanges) {
   EXPECT_GT(with.on_time(), without.on_time());
 }
 
+// The leader that serves clusters plans here too: it does not wait for the period.
+TEST(FleetSimulation, ALinkThatChangesCausesAPlanBetweenTwoPeriods) {
+  FleetScenario changing =
+      StreetFleet({"planner=octopinf", "duration_s=150", "period_s=1000", "links_s=30"});
+  changing.input.pipelines[0].stages[1].in_kb = 20.1;
+  changing.input.pipelines[0].slo = Millis(600);
+  changing.link_rates = {{{0, 40}, {70, 6}, {1000, 6}}};
+  const FleetReport with = SimulatedFleet(changing, FleetOptions());
+  changing.run.links_s = 0;
+  const FleetReport without = SimulatedFleet(changing, FleetOptions());
+  ExpectAllEndOnce(with);
+  EXPECT_EQ(with.plans, 2);
+  EXPECT_EQ(with.stages[0].device, "camera");
+  EXPECT_EQ(without.plans, 1);
+  EXPECT_GT(with.on_time(), without.on_time());
+}
+
+// A device that has a plan's models serves it at once; one that lacks them loads them first.
+TEST(FleetSimulation, APlanServesWhenItsModelsAreLoaded) {
+  FleetScenario changing = StreetFleet({"planner=octopinf", "duration_s=150", "period_s=10"});
+  changing.input.pipelines[0].stages[1].in_kb = 20.1;
+  changing.input.pipelines[0].slo = Millis(600);
+  changing.link_rates = {{{0, 40}, {70, 6}, {1000, 6}}};
+  const FleetReport soon = SimulatedFleet(changing, FleetOptions());
+  changing.run.load_s = 30;
+  const FleetReport later = SimulatedFleet(changing, FleetOptions());
+  ExpectAllEndOnce(later);
+  EXPECT_EQ(later.stages[0].device, "camera");
+  EXPECT_LT(later.on_time(), soon.on_time()) << "frames are late while the camera loads";
+  changing.link_rates.clear();
+  const FleetReport quiet = SimulatedFleet(changing, FleetOptions());
+  EXPECT_EQ(quiet.on_time(), quiet.offered());
+  EXPECT_LT(quiet.plans, 10) << "of fifteen those that change nothing are not rolled out";
+}
+
 TEST(FleetSimulation, RunsAgainWhatACrashLoses) {
   FleetSimulationOptions options = FleetOptions();
   options.crashes = {{DeviceId{0}, kStart + Seconds(5), kStart + Seconds(6)}};

@@ -69,9 +69,8 @@ FleetWorld::FleetWorld(const FleetScenario& scenario, const FleetSimulationOptio
   ends_.Resize(accelerators_.size());
   for (const FleetPipeline& pipeline : input_.pipelines) {
     sinks_.push_back(SinkFrom(input_, pipeline.source));
-    counts_.frames.push_back(0);
-    counts_.crops.emplace_back(pipeline.stages.size());
-    counts_.items.emplace_back(pipeline.stages.size());
+    frames_of_.push_back(0);
+    serving_from_.push_back(kNoGeneration);
     latency_ms_.emplace_back(kMostLatency + 1);
     report_.pipelines.push_back({.name = pipeline.name, .slo_ms = ToMillis(pipeline.slo)});
     for (const FleetStage& stage : pipeline.stages) {
@@ -103,7 +102,7 @@ Link* FleetWorld::LinkFor(DeviceId from, DeviceId to) {
 void FleetWorld::Arrive(FleetPipelineId p, TimePoint now) {
   const FleetPipeline& pipeline = input_.pipelines[p.value()];
   FleetPipelineReport& report = report_.pipelines[p.value()];
-  const std::int64_t number = counts_.frames[p.value()]++;
+  const std::int64_t number = frames_of_[p.value()]++;
   const double t_s = ToSeconds(now - kStart);
   const auto minute = static_cast<std::size_t>(t_s / 60);
   const std::int64_t results = items_.Results(p, number, t_s);
@@ -123,12 +122,12 @@ void FleetWorld::Arrive(FleetPipelineId p, TimePoint now) {
     frame.ended = false;  // it could not be met at all, and has ended already
   } else {
     frame.pipeline = p;
-    frame.generation = serving_;
+    frame.generation = serving_from_[p.value()];
     frame.number = number;
     frame.t_s = t_s;
     frame.arrival = now;
     frame.deadline = deadline;
-    ++generations_[serving_].frames;
+    ++generations_[frame.generation].frames;
   }
   const Duration gap = FromSeconds(1 / pipeline.rate_rps);
   if (now + gap < end_) heap_.Push(now + gap, EventClass::kArrival, p.value());
@@ -212,8 +211,6 @@ void FleetWorld::Crop(std::uint32_t place, const FleetFlowStage& stage, TimePoin
   const FleetPipelineId p = PipelineOf(run.key);
   const Frame& frame = frames_[run.key.request.value()];
   const int rows = items_.Rows(p, stage.stage, frame.number, run.key.run.item, frame.t_s);
-  ++counts_.crops[p.value()][stage.stage.value()];
-  counts_.items[p.value()][stage.stage.value()] += rows;
   answering_ = run.from;
   answering_accuracy_ = run.accuracy;
   FreeRun(place);
@@ -252,8 +249,11 @@ void FleetWorld::Enter(std::uint32_t place, TimePoint now) {
   Run& run = runs_[place];
   run.state = RunState::kQueued;
   run.sent = RequestId{sent_++};
-  const ModelId model = models_.of(PipelineOf(run.key), StageOf(run).stage);
+  const FleetPipelineId p = PipelineOf(run.key);
+  const FleetStageId stage = StageOf(run).stage;
+  const ModelId model = models_.of(p, stage);
   Touch(run.node);
+  control_->Count(run.from, input_.pipelines[p.value()].stages[stage.value()].model);
   nodes_[run.node].node->Arrive(
       model, {.id = run.sent, .arrival = now, .deadline = run.deadline, .payload = place});
 }
@@ -327,8 +327,8 @@ void FleetWorld::FreeFrame(PipelineRequestId id) {
   Frame& frame = frames_[id.value()];
   if (!frame.ended || !frame.runs.empty()) return;
   frame.ended = false;
-  Generation& generation = generations_[frame.generation];
-  if (--generation.frames == 0 && !generation.serves) Retire(frame.generation);
+  --generations_[frame.generation].frames;
+  MayRetire(frame.generation);
 }
 
 }  // namespace tactus

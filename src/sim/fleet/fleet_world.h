@@ -1,7 +1,7 @@
 // The world of a simulated fleet (sim/fleet/fleet_simulation.h): one event heap for all devices and
-// links, one Flow for all pipeline requests. A frame keeps to the plan that served when it came: a
-// new plan has dispatchers of its own where it changes anything, and those of the old one end what
-// is theirs.
+// links, one Flow for all pipeline requests. A frame keeps to the plan by which its source routed
+// when it came: a new plan has dispatchers of its own where it changes anything, and those of the
+// old one end what is theirs.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include "base/indexed_heap.h"
 #include "pipeline/flow.h"
 #include "sim/fleet/accelerator.h"
-#include "sim/fleet/fleet_controller.h"
+#include "sim/fleet/fleet_control.h"
 #include "sim/fleet/fleet_node.h"
 #include "sim/fleet/fleet_simulation.h"
 #include "sim/network/link.h"
@@ -19,7 +19,7 @@
 
 namespace tactus {
 
-class FleetWorld final : private FleetNodeWorld, private FlowOutbox {
+class FleetWorld final : private FleetNodeWorld, private FleetControlWorld, private FlowOutbox {
  public:
   FleetWorld(const FleetScenario& scenario, const FleetSimulationOptions& options,
              FleetPipelines pipelines);
@@ -60,6 +60,7 @@ class FleetWorld final : private FleetNodeWorld, private FlowOutbox {
   };
   // A plan that serves, or whose frames are not all through.
   struct Generation {
+    PlanId id;
     FleetPlan plan;
     std::vector<std::uint32_t> nodes;  // by device; kNoNode
     // By stage as a model: where its items go.
@@ -69,7 +70,7 @@ class FleetWorld final : private FleetNodeWorld, private FlowOutbox {
     };
     std::vector<Routes> routes;
     std::int64_t frames = 0;
-    bool serves = true;
+    std::size_t pipelines = 0;  // whose sources route by it
   };
   struct NodePlace {
     std::unique_ptr<FleetNode> node;
@@ -84,6 +85,7 @@ class FleetWorld final : private FleetNodeWorld, private FlowOutbox {
     bool used = false;
   };
   static constexpr std::uint32_t kNoNode = static_cast<std::uint32_t>(-1);
+  static constexpr std::uint32_t kNoGeneration = static_cast<std::uint32_t>(-1);
 
   // fleet_world.cc: frames and runs.
   void Start(const RunKey& key, TimePoint now, TimePoint deadline) override;
@@ -118,22 +120,21 @@ class FleetWorld final : private FleetNodeWorld, private FlowOutbox {
   void EndBatches(TimePoint now);
   void Settle(TimePoint now);
   void Touch(std::uint32_t node);
-  Status Adopt(const FleetPlan& plan);
-  Status MakeNodes(Generation& made);
-  void SetNeeds(const FleetPlan& plan);
-  void Retire(std::uint32_t generation);
+  void Serve(DeviceId device, PlanId id, const FleetPlan& plan) override;
+  void Scaled() override { ++report_.scalings; }
+  void Adopt(PlanId id, const FleetPlan& plan);
+  void MakeNodes(Generation& made);
+  void SetNeeds(FleetPipelineId p, const FleetPlan& plan);
+  // Ends it if it neither serves nor has frames.
+  void MayRetire(std::uint32_t generation);
   void DropNode(std::uint32_t node);
   // What the way of a last answer to the sink takes, as it looks now.
   Duration SinkHop(FleetPipelineId p, FleetStageId s, DeviceId from) const;
   Duration HopTime(DeviceId from, DeviceId to, double kilobytes) const;
-  Expected<std::uint32_t> NewNode(DeviceId device, std::vector<FleetInstance> instances);
-  std::uint32_t NewGeneration();
+  std::uint32_t NewNode(DeviceId device, std::vector<FleetInstance> instances);
   void Crash(DeviceId device, TimePoint now);
   void Restore(DeviceId device);
-  void Tick(std::uint32_t subject, TimePoint now);
-  void Replan(TimePoint now);
-  void Autoscale(TimePoint now);
-  void RollOut(FleetPlan plan, TimePoint now);
+  void Control(TimePoint now);
   std::uint32_t AcceleratorOf(DeviceId device, int accelerator) const {
     return first_accelerator_[device.value()] + static_cast<std::uint32_t>(accelerator);
   }
@@ -162,14 +163,13 @@ class FleetWorld final : private FleetNodeWorld, private FlowOutbox {
   IndexedHeap<TimePoint> wakes_;  // by node
   std::vector<std::uint32_t> touched_;
   std::vector<Generation> generations_;
-  std::uint32_t serving_ = 0;
-  std::vector<int> down_;  // by device: crashes that are not over
-  std::unique_ptr<FleetController> controller_;
-  FleetPlan coming_;  // the last that was made; the one that serves once it is loaded
-  std::uint32_t rolled_out_ = 0;
-  FleetCounts counts_;
+  std::uint32_t serving_ = kNoGeneration;    // the last that any device serves
+  std::vector<std::uint32_t> serving_from_;  // by pipeline: by which its source routes
+  std::vector<int> down_;                    // by device: crashes that are not over
+  std::unique_ptr<FleetControl> control_;
 
-  std::vector<Frame> frames_;  // by PipelineRequestId
+  std::vector<std::int64_t> frames_of_;  // by pipeline: that came
+  std::vector<Frame> frames_;            // by PipelineRequestId
   std::vector<Run> runs_;
   std::vector<std::uint32_t> free_runs_;
   std::vector<Ending> endings_;
