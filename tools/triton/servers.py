@@ -1,4 +1,5 @@
 """Starts the real tritonserver of .cache/triton, and Tactus, on free ports of 127.0.0.1."""
+import contextlib
 import os
 import pathlib
 import signal
@@ -36,8 +37,10 @@ class Server:
         flags = [word for kind, port in zip(("http", "grpc", "metrics"), ports)
                  for word in (f"--{kind}-port", str(port))]
         with open(log, "w") as out:
+            # A group of its own: models of a Triton that died outlive it.
             self.process = subprocess.Popen([*map(str, command), *flags], stdout=out, stderr=out,
-                                            env={**os.environ, **(environment or {})})
+                                            env={**os.environ, **(environment or {})},
+                                            process_group=0)
         try:
             self.await_ready()
         except BaseException:
@@ -69,6 +72,8 @@ class Server:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         return self.process.returncode
 
 
