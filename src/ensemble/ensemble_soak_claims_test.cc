@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/cases_for_test.h"
 #include "base/rng.h"
 #include "ensemble/ensemble_service.h"
 #include "ensemble/scripted_steps_test.h"
@@ -234,14 +235,14 @@ class Life {
 TEST(EnsembleSoak, AnswersEachCallOnceWhateverFails) {
   for (const std::uint64_t seed : {1, 2, 3, 4}) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
-    Life(seed).Run(25'000);
+    Life(seed).Run(CasesHere(25'000));
   }
 }
 
 TEST(EnsembleSoak, AnswersEachCallOnceWhereStepsGoAsOneAndApart) {
   for (const std::uint64_t seed : {5, 6, 7, 8}) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
-    Life(seed, true).Run(25'000);
+    Life(seed, true).Run(CasesHere(25'000));
   }
 }
 
