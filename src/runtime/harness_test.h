@@ -115,6 +115,7 @@ struct HarnessOptions {
   Observer* observer = nullptr;
   Journal* journal = nullptr;
   std::function<void(const std::string&)> log;
+  std::function<void(const std::string&)> news;
 };
 
 class Harness {
@@ -129,6 +130,7 @@ class Harness {
     parts.observer = options.observer;
     parts.journal = options.journal;
     parts.log = options.log;
+    parts.news = options.news;
     runtime = std::make_unique<Runtime>(options.runtime, std::move(parts));
   }
 

@@ -109,7 +109,8 @@ struct RuntimeParts {
   Journal* journal = nullptr;
   Observer* observer = nullptr;
   // One line for people, without a newline; from any thread. Empty: nothing is said.
-  std::function<void(const std::string&)> log;
+  std::function<void(const std::string&)> log;   // of what somebody may have to mend
+  std::function<void(const std::string&)> news;  // of what happened as it should
 };
 
 class Runtime final : public InferenceService {

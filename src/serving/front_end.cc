@@ -13,6 +13,7 @@
 #include "server/kserve/validation.h"
 #include "serving/device.h"
 #include "serving/idle_memory.h"
+#include "serving/overload_news.h"
 #include "serving/peer_port.h"
 #include "serving/runtime_options.h"
 #include "serving/runtime_reading.h"
@@ -184,6 +185,7 @@ Status FrontEnd::Open() {
       "follow site",
       Every(Millis(250), [follower = SiteFollower(*site_, log_)]() mutable { follower.Look(); }));
   idle_memory_ = GiveBackKeptMemory(metrics_, site_->runtime(), engines_);
+  overloads_ = LogOverloads(metrics_, log_);
   return {};
 }
 

@@ -67,6 +67,7 @@ class FrontEnd {
   std::unique_ptr<RepeatedTask> access_refresh_;
   std::unique_ptr<RepeatedTask> follow_;
   std::unique_ptr<RepeatedTask> idle_memory_;
+  std::unique_ptr<RepeatedTask> overloads_;
 };
 
 }  // namespace tactus

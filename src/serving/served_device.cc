@@ -134,7 +134,8 @@ RuntimeParts ServedDevice::PartsOf(std::unique_ptr<Policy> policy) {
                      .profile = profile_,
                      .profile_options = {o_.percentile, o_.jitter_ms},
                      .observer = &metrics_,
-                     .log = [log = log_](const std::string& line) { log->warn(line); }};
+                     .log = [log = log_](const std::string& line) { log->warn(line); },
+                     .news = [log = log_](const std::string& line) { log->info(line); }};
   if (parts.policy == nullptr) return parts;
   parts.journal = journals_.dispatcher();
   if (site_ == nullptr) return parts;

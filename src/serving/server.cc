@@ -16,6 +16,7 @@
 #include "serving/auto_lanes.h"
 #include "serving/device.h"
 #include "serving/idle_memory.h"
+#include "serving/overload_news.h"
 #include "serving/peer_port.h"
 #include "serving/plans.h"
 #include "serving/runtime_options.h"
@@ -194,6 +195,7 @@ Status Server::Open() {
   if (Status opened = stack_->Open(); !opened) return opened;
   access_refresh_ = FollowAccess(access_.access);
   idle_memory_ = GiveBackKeptMemory(*metrics_, device_->runtime(), device_->engines());
+  overloads_ = LogOverloads(*metrics_, log_);
   device_->Start();
   if (site_ != nullptr) site_->Start(device_->runtime(), stack_->peer_place());
   return {};
@@ -236,6 +238,7 @@ void Server::Stop() {
   const std::chrono::milliseconds grace(static_cast<std::int64_t>(o_.grace_s * 1000));
   device_->BeginStop();  // while the models are still there
   idle_memory_.reset();
+  overloads_.reset();
   if (site_ != nullptr) site_->Stop();
   streams_->Stop();  // their watchers are connections
   ports_->Stop(

@@ -61,6 +61,7 @@ class Server {
   std::unique_ptr<ServerPorts> ports_;
   std::unique_ptr<RepeatedTask> access_refresh_;
   std::unique_ptr<RepeatedTask> idle_memory_;
+  std::unique_ptr<RepeatedTask> overloads_;
 };
 
 }  // namespace tactus

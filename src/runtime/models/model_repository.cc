@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/memory_guard.h"
 #include "runtime/models/model_host.h"
@@ -27,19 +28,61 @@ constexpr const char* kNotExplicit =
     "explicit model load / unload is not allowed if polling is enabled or models are loaded at the "
     "start alone: start with --model-control-mode explicit";
 
+constexpr const char* kUnloaded = "unloaded";
+
 // Of the machine's clock, which files are dated by: ns since 1970.
 std::int64_t Today() {
   return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+std::string BatchesOf(const ModelSpec& spec) {
+  return spec.max_batch > 0 ? fmt::format("batches of at most {}", spec.max_batch) : "no batches";
+}
+
+std::string SloOf(const ModelSpec& spec) {
+  return spec.slo > Duration{} ? fmt::format("SLO {:.6g} ms", ToMillis(spec.slo)) : "no SLO";
+}
+
+bool TakesTheSame(const std::vector<TensorSpec>& before, const std::vector<TensorSpec>& now) {
+  const auto same = [](const TensorSpec& a, const TensorSpec& b) {
+    return a.name == b.name && a.type == b.type && a.dims == b.dims && a.optional == b.optional;
+  };
+  return std::ranges::equal(before, now, same);
+}
+
+// Parameters that are not told by themselves.
+std::map<std::string, std::string> RestOf(std::map<std::string, std::string> parameters) {
+  for (const char* const told : {"slo_ms", "priority"}) parameters.erase(told);
+  return parameters;
+}
+
+// "SLO 100 ms -> SLO 50 ms, other files".
+std::string ChangesOf(const ModelSpec& before, const ModelSpec& now) {
+  std::vector<std::string> changes;
+  const auto change = [&](const std::string& old, const std::string& fresh) {
+    if (old != fresh) changes.push_back(fmt::format("{} -> {}", old, fresh));
+  };
+  change(SloOf(before), SloOf(now));
+  change(fmt::format("priority {}", before.priority), fmt::format("priority {}", now.priority));
+  change(BatchesOf(before), BatchesOf(now));
+  change(fmt::format("{} exits", before.exits.size()), fmt::format("{} exits", now.exits.size()));
+  if (!TakesTheSame(before.inputs, now.inputs)) changes.push_back("other inputs");
+  if (!TakesTheSame(before.outputs, now.outputs)) changes.push_back("other outputs");
+  if (RestOf(before.parameters) != RestOf(now.parameters)) changes.push_back("other parameters");
+  if (before.contents != now.contents) changes.push_back("other files");
+  return changes.empty() ? "nothing has changed" : fmt::format("{}", fmt::join(changes, ", "));
+}
+
 }  // namespace
 
 ModelRepository::ModelRepository(RepositoryOptions options, Duration unload_grace, ModelHost& host,
-                                 std::function<void(const std::string&)> log)
+                                 std::function<void(const std::string&)> log,
+                                 std::function<void(const std::string&)> news)
     : options_(std::move(options)),
       unload_grace_(unload_grace),
       host_(host),
-      log_(std::move(log)) {}
+      log_(std::move(log)),
+      news_(std::move(news)) {}
 
 Expected<std::vector<std::string>> ModelRepository::Folders() const {
   if (options_.folders == nullptr) return std::vector<std::string>();
@@ -94,6 +137,7 @@ Status ModelRepository::Open() {
       }
     }
   });
+  opened_ = true;
   if (options_.control == ModelControl::kPoll) {
     const Duration period = options_.poll_interval;
     poller_.Start("poll models", Every(period, [this] { Poll(); }), period);
@@ -228,8 +272,17 @@ Status ModelRepository::Put(const std::string& model, std::int64_t version,
     entry.wanted = true;
     serving_[&(*fresh)->spec] = *fresh;
   }
+  const ModelSpec& now = (*fresh)->spec;
+  Tell(now, old == nullptr ? fmt::format("loaded: {}, {}", BatchesOf(now), SloOf(now))
+                           : "loaded anew: " + ChangesOf(old->spec, now));
   if (old != nullptr) Withdraw(old);
   return {};
+}
+
+void ModelRepository::Tell(const ModelSpec& spec, const std::string& what) const {
+  if (news_ && opened_) {
+    news_(fmt::format("model '{}' version {}: {}", spec.name, spec.version, what));
+  }
 }
 
 bool ModelRepository::Serves(const ServedModel& old) const {
@@ -328,7 +381,7 @@ Status ModelRepository::Unload(const std::string& model) {
     it->second.config.clear();
     for (const auto& [number, version] : it->second.versions) versions.push_back(number);
   }
-  for (const std::int64_t version : versions) Remove(model, version, "unloaded");
+  for (const std::int64_t version : versions) Remove(model, version, kUnloaded);
   return {};
 }
 
@@ -345,6 +398,7 @@ void ModelRepository::Remove(const std::string& model, std::int64_t version,
   }
   if (old == nullptr) return;
   Withdraw(old);
+  Tell(old->spec, reason == kUnloaded ? reason : fmt::format("{}: {}", kUnloaded, reason));
   const std::unique_lock lock(mutex_);
   Version& entry = entries_[model].versions[version];
   entry.state = State::kUnavailable;

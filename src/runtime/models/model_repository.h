@@ -1,6 +1,7 @@
 // Which of the models in some folders should serve.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -57,7 +58,8 @@ class ModelHost;
 class ModelRepository {
  public:
   ModelRepository(RepositoryOptions options, Duration unload_grace, ModelHost& host,
-                  std::function<void(const std::string&)> log);
+                  std::function<void(const std::string&)> log,
+                  std::function<void(const std::string&)> news = {});
 
   // Loads what the control mode says should serve at the start, then polls if it says so.
   Status Open();
@@ -136,11 +138,15 @@ class ModelRepository {
   void Say(const std::string& line) const {
     if (log_) log_(line);
   }
+  // Of models that came, changed or went since Open has ended.
+  void Tell(const ModelSpec& spec, const std::string& what) const;
 
   const RepositoryOptions options_;
   const Duration unload_grace_;
   ModelHost& host_;
   const std::function<void(const std::string&)> log_;
+  const std::function<void(const std::string&)> news_;
+  std::atomic<bool> opened_{false};
 
   mutable std::shared_mutex mutex_;  // of the maps; held briefly
   std::map<std::string, Entry, std::less<>> entries_;

@@ -24,6 +24,7 @@ using testing::FloatModel;
 using testing::Floats;
 using testing::Harness;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 namespace fs = std::filesystem;
@@ -164,6 +165,36 @@ TEST_F(Repository, OthersAreAnsweredWhileAModelLoads) {
   h.engine.loads.Open();
   load.join();
   EXPECT_EQ(StateOf(h, "slow"), "READY");
+}
+
+// An operator reads in the log what was loaded, what a reload changed, and what went.
+TEST_F(Repository, TellsOfModelsThatComeChangeAndGo) {
+  Add("a", 1);
+  Add("b", 1);
+  testing::HarnessOptions with_news = Profiled();
+  std::vector<std::string> news;
+  with_news.news = [&](const std::string& line) { news.push_back(line); };
+  Harness h(std::move(with_news));
+  RepositoryOptions options = Options(ModelControl::kExplicit);
+  options.load = {"b"};
+  Duration slo = Millis(100);
+  options.read = [read = options.read, &slo](const fs::path& folder, std::int64_t version,
+                                             const std::string& config) {
+    auto spec = read(folder, version, config);
+    if (spec) spec->slo = slo;
+    return spec;
+  };
+  ASSERT_TRUE(h.runtime->Start(options));
+  EXPECT_THAT(news, IsEmpty()) << "the start has a line of its own";
+  ASSERT_TRUE(h.runtime->Load("a", ""));
+  slo = Millis(50);
+  ASSERT_TRUE(h.runtime->Load("a", ""));
+  ASSERT_TRUE(h.runtime->Load("a", ""));
+  ASSERT_TRUE(h.runtime->Unload("a"));
+  EXPECT_THAT(news, ElementsAre("model 'a' version 1: loaded: batches of at most 8, SLO 100 ms",
+                                "model 'a' version 1: loaded anew: SLO 100 ms -> SLO 50 ms",
+                                "model 'a' version 1: loaded anew: nothing has changed",
+                                "model 'a' version 1: unloaded"));
 }
 
 TEST_F(Repository, UnloadFinishesWhatWaits) {

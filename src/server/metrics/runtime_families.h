@@ -2,14 +2,11 @@
 // things happen.
 #pragma once
 
-#include <array>
 #include <deque>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "core/request.h"
 #include "server/metrics/serving_metrics.h"
 
 namespace prometheus {
@@ -17,10 +14,6 @@ struct MetricFamily;
 }
 
 namespace tactus {
-
-using OutcomeCounts = std::array<std::uint64_t, kOutcomes>;
-// Calls by outcome for each (model, version).
-using CallsByModel = std::map<std::pair<std::string, std::int64_t>, OutcomeCounts>;
 
 // How busy lanes were over the last seconds, from readings of their cumulative busy time.
 class BusyRatio {

@@ -91,6 +91,10 @@ struct ServingMetrics::Body {
 
   ModelSeries& SeriesOf(const ModelSpec& model);
   CallsByModel Calls() const;
+  void AddNoRoom() {
+    bad.fetch_add(1, std::memory_order_relaxed);
+    no_room.fetch_add(1, std::memory_order_relaxed);
+  }
 
   MetricsOptions options;
   prometheus::Registry registry;
@@ -117,6 +121,7 @@ struct ServingMetrics::Body {
 
   std::atomic<std::int64_t> good{0};
   std::atomic<std::int64_t> bad{0};
+  std::atomic<std::uint64_t> no_room{0};  // of the bad, those that came to no model
 
   // Guards what follows; held for a look-up by the threads that report, never while text is made.
   mutable std::mutex mutex;
@@ -291,13 +296,13 @@ void ServingMetrics::OnRefused(std::string_view, ErrorCode code) {
   body_->refused.Add({{"reason", kReasons[static_cast<std::size_t>(code)]}}).Increment();
   // A call that makes no sense is no load; one for which there was no room is.
   if (code == ErrorCode::kResourceExhausted || code == ErrorCode::kDeadlineExceeded) {
-    body_->bad.fetch_add(1, std::memory_order_relaxed);
+    body_->AddNoRoom();
   }
 }
 
 void ServingMetrics::OnUnread() {
   body_->refused.Add({{"reason", "unread"}}).Increment();
-  body_->bad.fetch_add(1, std::memory_order_relaxed);
+  body_->AddNoRoom();
 }
 
 void ServingMetrics::OnLateAnswer() { body_->late_answers.Increment(); }
@@ -322,6 +327,12 @@ void ServingMetrics::OnBatch(const ModelSpec& model, const BatchRecord& record) 
   s.measured_slowdown->Observe(record.measured_slowdown);
   s.slowdown_error->Observe(std::abs(record.predicted_slowdown - record.measured_slowdown) /
                             record.measured_slowdown);
+}
+
+CallsByModel ServingMetrics::by_model() const { return body_->Calls(); }
+
+std::uint64_t ServingMetrics::refused() const {
+  return body_->no_room.load(std::memory_order_relaxed);
 }
 
 CallTotals ServingMetrics::calls() const {

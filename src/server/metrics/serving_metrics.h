@@ -9,13 +9,18 @@
 // of requests within it is a quotient of two counters and no interpolation.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/engine.h"
+#include "core/request.h"
 #include "planners/autoscale/lane_adviser.h"
 #include "service/inference_service.h"
 #include "service/observer.h"
@@ -68,6 +73,10 @@ struct RuntimeReading {
   std::optional<Duration> http_lag;       // the longest of late that a loop of HTTP was late
 };
 
+using OutcomeCounts = std::array<std::uint64_t, kOutcomes>;
+// Calls by outcome for each (model, version).
+using CallsByModel = std::map<std::pair<std::string, std::int64_t>, OutcomeCounts>;
+
 // Calls that ended since the start, but for those that their client took back and those that were
 // refused for what they said. Good: by their deadline.
 struct CallTotals {
@@ -84,6 +93,10 @@ class ServingMetrics final : public Observer {
   void Watch(std::function<RuntimeReading()> read);
 
   CallTotals calls() const;
+  // Of the calls that came to models, how they ended.
+  CallsByModel by_model() const;
+  // Calls for which there was no room before they came to a model.
+  std::uint64_t refused() const;
 
   // The text exposition format, version 0.0.4. Thread-safe.
   std::string Text() const;
