@@ -24,6 +24,7 @@
 namespace tactus {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using testing::FlatProfile;
 using testing::FloatModel;
@@ -133,6 +134,9 @@ TEST(Runtime, RefusesAtOnceWhatCannotMeetItsDeadline) {
   ASSERT_FALSE(reply.status);
   EXPECT_EQ(reply.status.error().code, ErrorCode::kDeadlineExceeded);
   EXPECT_EQ(reply.served.outcome, Outcome::kExpired);
+  EXPECT_THAT(reply.status.error().message,
+              AllOf(HasSubstr("could not be met by model 'a' ("),
+                    HasSubstr(" after it came, of its 1.000; alone it takes 50.")));
   EXPECT_THAT(h.engine.seen(), SizeIs(0));
 }
 
