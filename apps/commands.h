@@ -95,6 +95,7 @@ void AddPlanLanes(CLI::App& plan, CommandContext& context);   // of AddPlan
 void AddPolicies(CLI::App& app, CommandContext& context);
 void AddProfile(CLI::App& app, CommandContext& context);
 void AddReplay(CLI::App& app, CommandContext& context);
+void AddExplain(CLI::App& app, CommandContext& context);
 void AddScheduler(CLI::App& app, CommandContext& context);
 void AddServe(CLI::App& app, CommandContext& context);
 void AddSimulate(CLI::App& app, CommandContext& context);

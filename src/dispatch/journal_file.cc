@@ -337,6 +337,12 @@ Expected<JournalFile> ParseJournal(std::string_view bytes, std::string_view wher
 }
 
 Expected<JournalFile> LoadJournal(const std::filesystem::path& path) {
+  std::error_code none;
+  if (std::filesystem::exists(path, none) && !std::filesystem::is_regular_file(path, none)) {
+    // Of a pipe nobody would know whether anything ever comes.
+    return InvalidArgument(path.string() +
+                           ": no regular file; a journal is what --journal has written");
+  }
   const auto bytes = ReadWhole(path, "journal");
   if (!bytes) return std::unexpected(bytes.error());
   return ParseJournal(*bytes, path.string());

@@ -26,8 +26,9 @@ double Millis(TimePoint at) { return ToMillis(at - kStart); }
 // The world of a replay: batches run as long as the journal says.
 class Stage final : public Outbox, public Journal {
  public:
-  Stage(const JournalFile& journal, Policy& policy)
+  Stage(const JournalFile& journal, Policy& policy, ReplayWatch& watch)
       : journal_(journal),
+        watch_(watch),
         dispatcher_(journal.header.options, journal.header.lanes, policy, *this, this) {}
 
   Expected<ReplayResult> Run() {
@@ -62,10 +63,17 @@ class Stage final : public Outbox, public Journal {
     ++next_;
   }
 
-  void Launch(const Batch& batch) override { running_[batch.id] = batch.lane; }
+  void Launch(const Batch& batch) override {
+    running_[batch.id] = batch.lane;
+    watch_.Launched(batch);
+  }
   void Abort(LaneId, BatchId) override {}
-  void Reject(ModelId, const Request&, DropReason) override {}
-  void Complete(const Batch&, const BatchReport&) override {}
+  void Reject(ModelId model, const Request& request, DropReason reason) override {
+    watch_.GivenUp(model, request, reason, std::max(now_, request.arrival));
+  }
+  void Complete(const Batch& batch, const BatchReport& report) override {
+    watch_.Answered(batch, report);
+  }
 
  private:
   // Why no dispatcher could have gone through what changed here; null when it could, and did.
@@ -73,7 +81,8 @@ class Stage final : public Outbox, public Journal {
     for (; change_ < journal_.changes.size() && journal_.changes[change_].at == next_; ++change_) {
       const JournalFile::Changed& to = journal_.changes[change_].to;
       if (const auto* served_models = std::get_if<std::shared_ptr<const ServedModels>>(&to)) {
-        dispatcher_.Configure(*served_models);
+        dispatcher_.Configure(*served_models);  // gives up what waits for models that are gone
+        watch_.Configured(*served_models);
       } else if (const auto* plan = std::get_if<std::shared_ptr<const Plan>>(&to)) {
         dispatcher_.Adopt(*plan);
         result_.plans += *plan != nullptr;
@@ -129,12 +138,13 @@ class Stage final : public Outbox, public Journal {
                                                           .deadline = record.deadline,
                                                           .shape = record.shape,
                                                           .priority = record.priority});
-      case Kind::kFinish:
+      case Kind::kFinish: {
+        const BatchReport report{record.deadline, record.ended,
+                                 static_cast<BatchStatus>(record.detail), record.upload};
         running_.erase(BatchId{record.id});
-        return dispatcher_.Finish(
-            LaneId{record.lane}, BatchId{record.id},
-            {record.deadline, record.ended, static_cast<BatchStatus>(record.detail), record.upload},
-            record.at);
+        watch_.Finished(BatchId{record.id}, report);
+        return dispatcher_.Finish(LaneId{record.lane}, BatchId{record.id}, report, record.at);
+      }
       case Kind::kCancel:
         return dispatcher_.Cancel(ModelId{record.model}, RequestId{record.id});
       case Kind::kLane:
@@ -163,6 +173,7 @@ class Stage final : public Outbox, public Journal {
   }
 
   const JournalFile& journal_;
+  ReplayWatch& watch_;
   ReplayResult result_;
   std::size_t next_ = 0;    // the record that must come next
   std::size_t change_ = 0;  // that comes next
@@ -174,8 +185,9 @@ class Stage final : public Outbox, public Journal {
 
 }  // namespace
 
-Expected<ReplayResult> Replay(const JournalFile& journal, Policy& policy) {
-  return Stage(journal, policy).Run();
+Expected<ReplayResult> Replay(const JournalFile& journal, Policy& policy, ReplayWatch* watch) {
+  ReplayWatch nobody;
+  return Stage(journal, policy, watch != nullptr ? *watch : nobody).Run();
 }
 
 std::string ToText(const JournalRecord& r) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -19,9 +20,23 @@ struct ReplayResult {
   std::optional<std::string> difference;
 };
 
+// Is told what happens, while it is decided again.
+class ReplayWatch {
+ public:
+  virtual ~ReplayWatch() = default;
+  virtual void Configured(std::shared_ptr<const ServedModels>) {}
+  virtual void Launched(const Batch&) {}
+  virtual void Finished(BatchId, const BatchReport&) {}
+  // As of Outbox: requests that end with the batch's report.
+  virtual void Answered(const Batch&, const BatchReport&) {}
+  virtual void GivenUp(ModelId, const Request&, DropReason, TimePoint /*now*/) {}
+};
+
 // `policy` is a new one of the kind that the journal names. An error is a journal whose events make
 // no sense, such as a batch that ends without having begun.
-Expected<ReplayResult> Replay(const JournalFile& journal, Policy& policy);
+// `watch` may be null.
+Expected<ReplayResult> Replay(const JournalFile& journal, Policy& policy,
+                              ReplayWatch* watch = nullptr);
 
 // One record on one line: "[17] arrive model 2 request 40 at 12.500000 ms deadline 62.500000 ms".
 std::string ToText(const JournalRecord& record);

@@ -131,6 +131,18 @@ class Commands(CommandCase):
             self.good("simulate", SCENARIO, *SHORT, "--policy", policy, "--journal", file)
             self.assertIn("identical: ", self.good("replay", file))
 
+    def test_explain_says_why_requests_were_not_in_time(self):
+        file, report = self.folder / "journal", self.folder / "report.json"
+        self.good("simulate", SCENARIO, *SHORT, "--policy", "fifo", "--journal", file,
+                  "--json", report, "--set", "rate_rps=2000", "--set", "warmup_requests=0")
+        text = self.good("explain", file, "--worst", 2)
+        self.assertEqual(text.count("what would have saved it: "), 2, text)
+        for model in json.loads(report.read_text())["runs"][0]["models"]:
+            row = next(line.split() for line in text.splitlines() if line.startswith(model["name"]))
+            self.assertEqual(int(row[3]), model["outcomes"]["late"], text)
+        self.bad("explain", file, "--model", "none", says="has no requests of a model 'none'")
+        self.bad("explain", SCENARIO, says="is no Tactus journal")
+
     def test_replay_takes_a_beginning_and_refuses_what_is_no_journal(self):
         file = self.folder / "journal"
         self.good("simulate", SCENARIO, *SHORT, "--journal", file)

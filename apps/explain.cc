@@ -1,0 +1,70 @@
+// tactus explain: why the requests of a journal were not in time.
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "base/error_line.h"
+#include "commands.h"
+#include "dispatch/journal_file.h"
+#include "hindsight/hindsight.h"
+#include "policies/registry.h"
+
+namespace tactus {
+namespace {
+
+struct ExplainCommand {
+  std::string journal;
+  std::string model;
+  std::size_t worst = 3;
+};
+
+int RunExplain(const ExplainCommand& command) {
+  const auto journal = LoadJournal(command.journal);
+  if (!journal) return ReportBadInput(journal.error());
+  auto policy = MakePolicy(journal->header.policy);
+  if (!policy) return ReportBadInput(policy.error());
+  Hindsight hindsight(journal->header.lanes);
+  const auto replayed = Replay(*journal, **policy, &hindsight);
+  if (!replayed) {
+    return ReportBadInput(
+        {replayed.error().code, command.journal + ": " + replayed.error().message});
+  }
+  if (replayed->difference) {
+    PrintError(
+        fmt::format("{}: this program decides otherwise than the one that wrote it (commit "
+                    "{}); explain it with that one",
+                    command.journal, journal->header.commit));
+    return 1;
+  }
+  hindsight.Conclude();
+  if (!command.model.empty() && !hindsight.models().contains(command.model)) {
+    return ReportBadInput({ErrorCode::kNotFound, fmt::format("{}: has no requests of a model '{}'",
+                                                             command.journal, command.model)});
+  }
+  fmt::print("{}: policy {}, {}{}\n\n{}", command.journal, journal->header.policy,
+             journal->header.source, journal->complete ? "" : "; only the beginning",
+             TextOf(hindsight.models()));
+  for (const Miss& miss : hindsight.Worst(command.worst, command.model)) {
+    fmt::print("\n{}", TextOf(miss, hindsight));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void AddExplain(CLI::App& app, CommandContext& context) {
+  auto options = std::make_shared<ExplainCommand>();
+  CLI::App* command = app.add_subcommand(
+      "explain", "Read a journal, and say which requests were not in time, and why");
+  command->add_option("journal", options->journal, "Journal of simulate, measure or serve")
+      ->required();
+  command->add_option("--model", options->model, "Only the worst requests of this model");
+  command
+      ->add_option("--worst", options->worst,
+                   "How many requests to explain, those furthest from their deadlines")
+      ->capture_default_str();
+  command->callback([options, &context] { context.exit_code = RunExplain(*options); });
+}
+
+}  // namespace tactus

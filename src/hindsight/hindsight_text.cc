@@ -1,0 +1,145 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "hindsight/hindsight.h"
+
+namespace tactus {
+namespace {
+
+std::string Ms(Duration d) { return fmt::format("{:.3f} ms", ToMillis(d)); }
+
+double Percent(std::uint64_t part, std::uint64_t all) {
+  return 100 * static_cast<double>(part) / static_cast<double>(std::max<std::uint64_t>(all, 1));
+}
+
+const char* WhyOf(MissCause cause) {
+  switch (cause) {
+    case MissCause::kFailed:
+      return "their engine failed";
+    case MissCause::kUnloaded:
+      return "their model went away";
+    case MissCause::kQueueFull:
+      return "the queue was full";
+    case MissCause::kTooShort:
+      return "had less time than the quickest run takes: a longer SLO";
+    case MissCause::kSlowRun:
+      return "ran slower than expected: measure the profile again";
+    case MissCause::kBatch:
+      return "ran in a batch that was too large for them";
+    case MissCause::kExit:
+      return "ran too deep: an earlier exit";
+    case MissCause::kBusy:
+      return "waited while all lanes were busy: another lane, or less load";
+    case MissCause::kWaited:
+      return "waited while a lane was idle: for a fuller batch, or for a lane that has the model";
+  }
+  return "";
+}
+
+// "'ee_m': 3 batches with 12 rows, 30.100 ms; ..." of each model, in order of the time they took.
+std::string WhatRan(const std::vector<RanBatch>& batches, TimePoint from, TimePoint to) {
+  struct Sum {
+    int batches = 0, rows = 0;
+    Duration took{};
+  };
+  std::map<std::string, Sum> sums;
+  for (const RanBatch& batch : batches) {
+    Sum& sum = sums[*batch.model];
+    ++sum.batches;
+    sum.rows += batch.rows;
+    sum.took += std::min(batch.ended, to) - std::max(batch.decided, from);
+  }
+  std::vector<std::pair<std::string, Sum>> order(sums.begin(), sums.end());
+  std::ranges::stable_sort(
+      order, [](const auto& a, const auto& b) { return a.second.took > b.second.took; });
+  constexpr std::size_t kMost = 4;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(order.size(), kMost); ++i) {
+    const auto& [model, sum] = order[i];
+    text += fmt::format("    {:<20} {:>4} batches with {:>4} rows, {}\n", model, sum.batches,
+                        sum.rows, Ms(sum.took));
+  }
+  if (order.size() > kMost) text += fmt::format("    and {} other models\n", order.size() - kMost);
+  return text;
+}
+
+std::string RemedyOf(const Miss& miss) {
+  const Duration had = miss.deadline - miss.arrival;
+  const std::string longer = fmt::format("a deadline after {} or later", Ms(had + miss.lacked));
+  switch (miss.cause) {
+    case MissCause::kFailed:
+    case MissCause::kUnloaded:
+      return "";
+    case MissCause::kQueueFull:
+      return "a larger --queue-capacity, if it can be in time at all; " + longer;
+    case MissCause::kTooShort:
+      return longer;
+    case MissCause::kSlowRun:
+      return fmt::format("a run as quick as expected, {}; {}", Ms(miss.batch->expected), longer);
+    case MissCause::kBatch:
+      return "a smaller batch; " + longer;
+    case MissCause::kExit:
+      return "an earlier exit; " + longer;
+    case MissCause::kBusy:
+    case MissCause::kWaited: {
+      const bool deep = miss.arrival + miss.deepest <= miss.deadline;
+      return fmt::format(
+          "an idle lane: there it takes {}{}; {}", Ms(deep ? miss.deepest : miss.quickest),
+          deep || miss.deepest == miss.quickest ? "" : " at the shallowest exit", longer);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string TextOf(const Miss& miss, const Hindsight& hindsight) {
+  const Duration had = miss.deadline - miss.arrival;
+  const std::string how = miss.outcome == Outcome::kLate
+                              ? fmt::format("late by {}", Ms(miss.end - miss.deadline))
+                          : miss.outcome == Outcome::kError
+                              ? "failed"
+                              : fmt::format("given up after {}", Ms(miss.end - miss.arrival));
+  std::string text = fmt::format("request {} of '{}', {:.6f} s after the start, had {}: {}\n",
+                                 miss.request.value(), *miss.model,
+                                 ToMillis(miss.arrival - kStart) / 1000, Ms(had), how);
+  const TimePoint to = miss.batch ? miss.batch->started : miss.end;
+  if (miss.batch) {
+    text += fmt::format("  it waited {}, then ran for {} on lane {}, in a batch of {} at exit {}\n",
+                        Ms(to - miss.arrival), Ms(miss.batch->ended - miss.batch->started),
+                        miss.batch->lane.value(), miss.batch->rows, *miss.batch->exit);
+  }
+  text +=
+      fmt::format("  while it waited, {:.0f} % of the lanes' time was taken\n", 100 * miss.busy);
+  text += WhatRan(hindsight.Meanwhile(miss), miss.arrival, to);
+  if (const std::string remedy = RemedyOf(miss); !remedy.empty()) {
+    text += fmt::format("  what would have saved it: {}\n", remedy);
+  }
+  return text;
+}
+
+std::string TextOf(const std::map<std::string, ModelMisses>& models) {
+  std::string text = fmt::format("{:<24} {:>9} {:>10} {:>8} {:>9} {:>8}\n", "model", "requests",
+                                 "in time %", "late", "given up", "failed");
+  for (const auto& [name, m] : models) {
+    text += fmt::format("{:<24} {:>9} {:>10.2f} {:>8} {:>9} {:>8}\n", name, m.in_time + m.missed(),
+                        Percent(m.in_time, m.in_time + m.missed()), m.late, m.given_up, m.failed);
+  }
+  for (const auto& [name, m] : models) {
+    if (m.missed() == 0) continue;
+    text += fmt::format("\nof the {} of '{}' that were not in time\n", m.missed(), name);
+    for (int i = 0; i < kMissCauses; ++i) {
+      const std::uint64_t count = m.causes[static_cast<std::size_t>(i)];
+      if (count == 0) continue;
+      text += fmt::format("  {:>8}  {:>3.0f} %  {}\n", count, Percent(count, m.missed()),
+                          WhyOf(static_cast<MissCause>(i)));
+    }
+  }
+  return text;
+}
+
+}  // namespace tactus
