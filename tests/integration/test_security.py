@@ -295,6 +295,39 @@ class RenewalTest(unittest.TestCase):
         self.assertEqual(failed, [])
 
 
+class CrowdTest(unittest.TestCase):
+    """Connections that two addresses open and never use take no place of somebody else's."""
+
+    def test_newcomers_are_served_beside_silent_crowds(self):
+        with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
+            files = pathlib.Path(folder)
+            serving.make_certificate(files, "server")
+            server = serving.Server("--tls-cert", str(files / "server.pem"), "--tls-key",
+                                    str(files / "server.key"),
+                                    under=("prlimit", "--nofile=340:340"))
+            with contextlib.closing(server):
+                for address, protocol in ((server.http, "http/1.1"), (server.grpc, "h2")):
+                    self.greet_beside_crowds(address, protocol, files / "server.pem")
+                self.assertEqual(server.terminate(), 0, server.errors())
+
+    def greet_beside_crowds(self, address, protocol, certificate):
+        host, port = address.rsplit(":", 1)
+        context = ssl.create_default_context(cafile=certificate)
+        context.set_alpn_protocols([protocol])
+        with contextlib.ExitStack() as crowds:
+            for turn in range(8):
+                for source in ("127.0.0.2", "127.0.0.3"):
+                    for _ in range(30):
+                        crowds.enter_context(socket.create_connection(
+                            (host, int(port)), serving.WAIT_S, (source, 0)))
+                with socket.create_connection((host, int(port)), serving.WAIT_S) as plain, \
+                        context.wrap_socket(plain, server_hostname="127.0.0.1") as greeted:
+                    greeted.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
+                                    if protocol == "h2" else
+                                    b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+                    self.assertTrue(greeted.recv(1), f"{protocol}, turn {turn}")
+
+
 class MutualTest(unittest.TestCase):
     def test_only_clients_of_the_authority(self):
         with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:

@@ -40,15 +40,34 @@ void IoThread::Drain(std::chrono::milliseconds grace, std::chrono::milliseconds 
   });
 }
 
-bool IoThread::MakeRoom() {
+void IoThread::Add(NetConnection* connection) {
+  connections_.insert(connection);
+  connection->crowd_ = &by_address_[connection->address()];
+  ++*connection->crowd_;
+}
+
+void IoThread::Remove(NetConnection* connection) {
+  if (connections_.erase(connection) == 0) return;
+  if (--*connection->crowd_ == 0) by_address_.erase(connection->address());
+}
+
+bool IoThread::MakeRoom(const NetConnection& newcomer) {
   const auto now = std::chrono::steady_clock::now();
+  NetConnection* crowded = nullptr;
   NetConnection* longest = nullptr;
   for (NetConnection* connection : connections_) {
+    if (connection == &newcomer) continue;
+    const int crowd = *connection->crowd_;
+    if (!connection->shaken_ && crowd > *newcomer.crowd_ &&
+        (crowded == nullptr || crowd > *crowded->crowd_)) {
+      crowded = connection;
+    }
     if (!connection->MayGo(now)) continue;
     if (longest == nullptr || connection->heard() < longest->heard()) longest = connection;
   }
-  if (longest == nullptr) return false;
-  longest->Abort();
+  NetConnection* const goes = crowded != nullptr ? crowded : longest;
+  if (goes == nullptr) return false;
+  goes->Abort();
   return true;
 }
 

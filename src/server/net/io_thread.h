@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <string>
+#include <unordered_map>
 #include <unordered_set>
 
 #include <boost/asio/io_context.hpp>
@@ -32,17 +34,18 @@ class IoThread : public std::enable_shared_from_this<IoThread> {
   // that the grace is over has `farewell` to take the last words.
   void Drain(std::chrono::milliseconds grace, std::chrono::milliseconds farewell);
 
-  // From this thread: closes the connection that has been without a word for longest, if there is
-  // one that has no request under way. False: all are busy.
-  bool MakeRoom();
+  // From this thread, for a newcomer: closes a connection that has not shaken hands yet and whose
+  // address has most of them, if it has more than the newcomer's. Else the connection that has been
+  // without a word for longest, if there is one that has no request under way. False: all are busy.
+  bool MakeRoom(const NetConnection& newcomer);
 
   // From this thread: what can wait for the calls that are served (handshakes, bodies that are
   // thrown away). Pieces hold their connection.
   LoopTurns& turns() { return turns_; }
 
   // From this thread.
-  void Add(NetConnection* connection) { connections_.insert(connection); }
-  void Remove(NetConnection* connection) { connections_.erase(connection); }
+  void Add(NetConnection* connection);
+  void Remove(NetConnection* connection);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -54,6 +57,7 @@ class IoThread : public std::enable_shared_from_this<IoThread> {
   boost::asio::io_context io_;
   boost::asio::steady_timer sweep_;
   std::unordered_set<NetConnection*> connections_;
+  std::unordered_map<std::string, int> by_address_;  // how many of them
   LoopTurns turns_;
   bool swept_ = false;
   bool draining_ = false;

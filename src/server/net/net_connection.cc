@@ -27,7 +27,7 @@ void NetConnection::Welcome(bool full) {
   thread_->Add(this);
   if (!place) return Refuse(place.error().text);
   place_ = *std::move(place);
-  if (full && !thread_->MakeRoom()) return Refuse(std::nullopt);
+  if (full && !thread_->MakeRoom(*this)) return Refuse(std::nullopt);
   Start();
 }
 

@@ -70,6 +70,8 @@ class NetConnection : public std::enable_shared_from_this<NetConnection> {
   virtual std::chrono::milliseconds ShakeLimit() const = 0;
 
  private:
+  friend class IoThread;
+
   void Start();
 
   const std::shared_ptr<IoThread> thread_;
@@ -78,6 +80,7 @@ class NetConnection : public std::enable_shared_from_this<NetConnection> {
   const std::string address_;
   ClientStream stream_;
   ClientLimits::Lease place_;
+  int* crowd_ = nullptr;  // connections of its address on its thread
   bool shaken_ = false;
   bool closed_ = false;
   Clock::time_point time_limit_ = Clock::time_point::max();
