@@ -186,10 +186,9 @@ TEST_F(OnnxRuntimeEngine, GivesBackWhatRestsInItsArenas) {
   ModelSpec spec = Small("pair", 4);
   spec.load = 1;
   const ModelHandle model = Load(spec);
-  const std::vector<Row> rows(1,
-                              Row()
-                                  .Add<float>({1, kMany, 2}, std::vector<float>(2 * kMany, 1.0F))
-                                  .Add<float>({1, kMany, 2}, std::vector<float>(2 * kMany, 2.0F)));
+  std::vector<Row> rows(1, Row()
+                               .Add<float>({1, kMany, 2}, std::vector<float>(2 * kMany, 1.0F))
+                               .Add<float>({1, kMany, 2}, std::vector<float>(2 * kMany, 2.0F)));
   ASSERT_TRUE(RunBatch(*engine_, model, rows, 0).status);
   const std::uint64_t before = engine_->Arenas()[0].bytes;
   ASSERT_GT(before, std::uint64_t{kMany}) << "the run left nothing: this test shows nothing";
