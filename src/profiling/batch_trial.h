@@ -82,8 +82,11 @@ class Trial {
   bool TryOrders(bool first);
   // Runs the rows in this order; false: the trial has ended. What it gave, by exit, in `together_`.
   bool TryOrder(std::span<const std::size_t> order);
-  // Row 0 in front of two different neighbours; the first has just run. False: the trial has ended.
-  bool TryNeighbours(std::size_t other);
+  // The rows of this order, which has just run, with another at its end and then with another in
+  // front: what stayed in its place gives the same. False: the trial has ended.
+  bool TryNeighbours(std::span<const std::size_t> order);
+  // Three rows, and so on up to all of `rows_`. False: the trial has ended.
+  bool TryFew();
   // Many more rows beside different neighbours, where answers are no continuous numbers.
   bool TryLabels();
   // As many rows as will serve together, or as a second allows; `of_known`: what those of `rows_`

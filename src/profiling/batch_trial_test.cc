@@ -133,6 +133,54 @@ TEST(BatchTrial, WaysThatAGraphTakesFarFromZeroAreTried) {
   }
 }
 
+// Four rows are what nobody declares, and they show as much as more would.
+TEST(BatchTrial, ASmallDependenceOnTheRowsBeforeShows) {
+  for (std::size_t distance = 1; distance < 4; ++distance) {
+    const Graph before = [=](const Table& rows) {
+      Table out = rows;
+      for (std::size_t r = distance; r < rows.size(); ++r) {
+        for (std::size_t i = 0; i < out[r].size(); ++i) out[r][i] += 1e-4F * rows[r - distance][i];
+      }
+      return std::optional(out);
+    };
+    GraphEngine engine(before);
+    const auto assumed = TryGraph(engine, GraphSpec(-1));
+    ASSERT_TRUE(assumed);
+    EXPECT_EQ(assumed->spec.max_batch, 0) << distance;
+    GraphEngine again(before);
+    const auto declared = TryGraph(again, GraphSpec(4));
+    ASSERT_TRUE(declared);
+    EXPECT_THAT(Said(*declared), HasSubstr(kDepends)) << distance;
+  }
+}
+
+TEST(BatchTrial, ASmallDependenceThatThreeRowsAloneShow) {
+  for (const std::size_t least : {3, 4}) {
+    GraphEngine engine([=](const Table& rows) {
+      const float weight = rows.size() < least ? 0 : 1e-3F;
+      return Each([=](float x, float mean) { return x - weight * mean; })(rows);
+    });
+    const auto tried = TryGraph(engine, GraphSpec(-1));
+    ASSERT_TRUE(tried);
+    EXPECT_EQ(tried->spec.max_batch, 0) << least;
+  }
+}
+
+TEST(BatchTrial, NegativeIntegersAreTried) {
+  GraphEngine engine([](const Table& rows) {
+    float least = 0;
+    for (const auto& row : rows) least = std::min(least, std::ranges::min(row));
+    Table out = rows;
+    for (auto& row : out) row[0] += least;
+    return std::optional(out);
+  });
+  ModelSpec spec = GraphSpec(-1);
+  spec.inputs[0].type = DataType::kInt32;
+  const auto tried = TryGraph(engine, spec);
+  ASSERT_TRUE(tried);
+  EXPECT_EQ(tried->spec.max_batch, 0);
+}
+
 // As Unique: two callers may send the same.
 TEST(BatchTrial, EqualRowsAreTried) {
   GraphEngine engine([](const Table& rows) {

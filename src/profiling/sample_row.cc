@@ -132,26 +132,37 @@ void FillWithNoise(DataType type, const SampleDraw& draw, std::vector<std::byte>
   if (type == DataType::kBf16) Fill<std::uint16_t>(bytes, [&] { return BrainHalfOf(noise()); });
 }
 
-void FillWithIntegers(DataType type, int most, std::vector<std::byte>& bytes, Rng& rng) {
+void FillWithIntegers(DataType type, const SampleDraw& draw, std::vector<std::byte>& bytes,
+                      Rng& rng) {
   const auto up_to = [&rng](int last) {
-    return [&rng, last] { return rng.Below(static_cast<std::uint64_t>(last) + 1); };
+    return [&rng, last] {
+      return static_cast<std::int64_t>(rng.Below(static_cast<std::uint64_t>(last) + 1));
+    };
   };
+  const int sign = draw.noise == SampleDraw::Noise::kNegative ? -1 : 1;
+  const auto with_sign = [&](int last) {
+    return [sign, next = up_to(last)] { return sign * next(); };
+  };
+  const int most = draw.integers;
   switch (type) {
     case DataType::kBool:
       return Fill<std::uint8_t>(bytes, up_to(1));
     case DataType::kUint8:
       return Fill<std::uint8_t>(bytes, up_to(std::min(most, 255)));
     case DataType::kInt8:
-      return Fill<std::uint8_t>(bytes, up_to(std::min(most, 127)));
+      return Fill<std::int8_t>(bytes, with_sign(std::min(most, 127)));
     case DataType::kUint16:
-    case DataType::kInt16:
       return Fill<std::uint16_t>(bytes, up_to(most));
+    case DataType::kInt16:
+      return Fill<std::int16_t>(bytes, with_sign(most));
     case DataType::kUint32:
-    case DataType::kInt32:
       return Fill<std::uint32_t>(bytes, up_to(most));
+    case DataType::kInt32:
+      return Fill<std::int32_t>(bytes, with_sign(most));
     case DataType::kUint64:
-    case DataType::kInt64:
       return Fill<std::uint64_t>(bytes, up_to(most));
+    case DataType::kInt64:
+      return Fill<std::int64_t>(bytes, with_sign(most));
     default:
       return;
   }
@@ -227,7 +238,7 @@ Expected<SampleRow> SampleRow::Draw(const ModelSpec& spec, const SampleDraw& dra
         draw.integers > 0 || sample == nullptr || sample->data == StatedSample::Data::kNoise;
     Rng rng = Rng::Stream(draw.seed, "sample/" + input.name);
     if (noise) FillWithNoise(input.type, draw, bytes, rng);
-    if (draw.integers > 0) FillWithIntegers(input.type, draw.integers, bytes, rng);
+    if (draw.integers > 0) FillWithIntegers(input.type, draw, bytes, rng);
     if (draw.integers > 0 && input.type == DataType::kBytes) {
       FillWithNumbers(draw.integers, bytes, rng);
     }

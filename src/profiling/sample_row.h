@@ -21,8 +21,8 @@ struct SampleDraw {
   std::uint64_t seed = 1;
   double scale = 1;  // of the noise
   // Above 0: rows are to be unlike each other. Integers lie in [0, integers], or as far as their
-  // type goes, strings are such numbers, and what the folder states has its shape alone from there.
-  // 0: zeros, empty strings.
+  // type goes; with kNegative those that have a sign in [-integers, 0]. Strings are such numbers,
+  // and what the folder states has its shape alone from there. 0: zeros, empty strings.
   int integers = 0;
   Noise noise = Noise::kNormal;
 };
