@@ -69,27 +69,34 @@ std::string WhatRan(const std::vector<RanBatch>& batches, TimePoint from, TimePo
 
 std::string RemedyOf(const Miss& miss) {
   const Duration had = miss.deadline - miss.arrival;
-  const std::string longer = fmt::format("a deadline after {} or later", Ms(had + miss.lacked));
+  // Nothing, where it was given up for others and might have had its turn at once.
+  const std::string longer =
+      miss.lacked > Duration{} ? fmt::format("a deadline after {} or later", Ms(had + miss.lacked))
+                               : "";
+  const auto or_longer = [&](const std::string& remedy) {
+    return longer.empty() ? remedy : remedy + "; " + longer;
+  };
   switch (miss.cause) {
     case MissCause::kFailed:
     case MissCause::kUnloaded:
       return "";
     case MissCause::kQueueFull:
-      return "a larger --queue-capacity, if it can be in time at all; " + longer;
+      return or_longer("a larger --queue-capacity, if it can be in time at all");
     case MissCause::kTooShort:
       return longer;
     case MissCause::kSlowRun:
-      return fmt::format("a run as quick as expected, {}; {}", Ms(miss.batch->expected), longer);
+      return or_longer(fmt::format("a run as quick as expected, {}", Ms(miss.batch->expected)));
     case MissCause::kBatch:
-      return "a smaller batch; " + longer;
+      return or_longer("a smaller batch");
     case MissCause::kExit:
-      return "an earlier exit; " + longer;
+      return or_longer("an earlier exit");
     case MissCause::kBusy:
     case MissCause::kWaited: {
       const bool deep = miss.arrival + miss.deepest <= miss.deadline;
-      return fmt::format(
-          "an idle lane: there it takes {}{}; {}", Ms(deep ? miss.deepest : miss.quickest),
-          deep || miss.deepest == miss.quickest ? "" : " at the shallowest exit", longer);
+      const bool shallow = !deep && miss.deepest > miss.quickest;
+      return or_longer(fmt::format("an idle lane: there it takes {}{}",
+                                   Ms(deep ? miss.deepest : miss.quickest),
+                                   shallow ? " at the shallowest exit" : ""));
     }
   }
   return "";
