@@ -27,9 +27,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr const char* kShrinks = "memory.enable_memory_arena_shrinkage";  // after the run
+
 // What one run needs beside the model; kept from batch to batch so that its buffers are reused.
 struct Scratch {
-  Scratch() { shrinking.AddConfigEntry("memory.enable_memory_arena_shrinkage", "cpu:0"); }
+  Scratch() { shrinking.AddConfigEntry(kShrinks, "cpu:0"); }
   BatchInputs inputs;
   Ort::RunOptions options;
   Ort::RunOptions shrinking;  // of a run after which the session's arena is smaller
@@ -73,15 +75,37 @@ ArenaStatistics ArenaOf(const Graph& graph) {
   }
 }
 
+// Its arena gives back what lies idle. ONNX Runtime does that at the end of a run alone, so one is
+// begun and stopped before the first node: what it is given only has to have a shape that fits.
+void Shrink(Graph& graph) {
+  const Ort::AllocatorWithDefaultOptions allocator;
+  std::vector<const char*> inputs;
+  std::vector<Ort::Value> values;
+  for (const TensorSpec& input : graph.inputs) {
+    Shape shape = input.dims;
+    for (std::int64_t& dim : shape) dim = std::max<std::int64_t>(dim, 1);
+    inputs.push_back(input.name.c_str());
+    values.push_back(
+        Ort::Value::CreateTensor(allocator, shape.data(), shape.size(), ToOnnx(input.type)));
+  }
+  std::vector<const char*> outputs;
+  for (const TensorSpec& output : graph.outputs) outputs.push_back(output.name.c_str());
+  Ort::RunOptions options;
+  options.AddConfigEntry(kShrinks, "cpu:0");
+  options.SetTerminate();
+  graph.session.Run(options, inputs.data(), values.data(), values.size(), outputs.data(),
+                    outputs.size());
+}
+
 // Whether its arena gave back what nothing has used for a while.
 bool ShrankAtRest(Graph& graph) {
-  if (!graph.arena.ShrinksAtRest([&graph] { return ArenaOf(graph).idle(); })) return false;
+  std::uint64_t idle = 0;
+  if (!graph.arena.ShrinksAtRest([&] { return idle = ArenaOf(graph).idle(); })) return false;
   try {
-    AllocatorOf(graph).Shrink();
-    return true;
-  } catch (const Ort::Exception&) {
-    return false;
+    Shrink(graph);
+  } catch (const Ort::Exception&) {  // it was stopped
   }
+  return ArenaOf(graph).idle() < idle;
 }
 
 class OnnxModel {

@@ -76,8 +76,8 @@ void H2Connection::Refuse(const std::optional<std::string>& beyond) {
   CloseSocket();
 }
 
-bool H2Connection::MayGo(Clock::time_point now) const {
-  return streams_.empty() && (shaken_ || now - heard() > kSilence);
+bool H2Connection::MayGo(Clock::time_point now, Clock::duration silence) const {
+  return streams_.empty() && (shaken_ || now - heard() >= silence);
 }
 
 H2Session::Stream* H2Connection::OnCall(std::int32_t id) {

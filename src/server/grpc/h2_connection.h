@@ -31,7 +31,7 @@ class H2Connection final : public NetConnection, private H2Session::Owner {
   H2Connection(NetServer::Newcomer&& newcomer, std::shared_ptr<H2Context> context);
   ~H2Connection() override;
 
-  bool MayGo(Clock::time_point now) const override;
+  bool MayGo(Clock::time_point now, Clock::duration silence) const override;
   void CheckTime(Clock::time_point now) override;
   void CloseIfIdle() override {}  // whoever calls now hears that the server stops
   void Expire() override;

@@ -86,10 +86,10 @@ void Connection::Refuse(const std::optional<std::string>& beyond) {
   Write(std::move(response), false);
 }
 
-bool Connection::MayGo(Clock::time_point now) const {
+bool Connection::MayGo(Clock::time_point now, Clock::duration silence) const {
   if (phase_ == Phase::kReading && reader_.idle()) return true;
   const bool arriving = phase_ == Phase::kShaking || phase_ == Phase::kReading;
-  return arriving && now - heard() > kSilence;
+  return arriving && now - heard() >= silence;
 }
 
 std::expected<AdmittedHead, HttpResponse> Connection::Admit(const RequestHead& head) {

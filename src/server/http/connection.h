@@ -32,7 +32,7 @@ class Connection final : public Exchange, public NetConnection {
   void Answer(std::move_only_function<HttpResponse()> make) override;
   void AnswerHeavy(std::move_only_function<HttpResponse()> make) override;
 
-  bool MayGo(Clock::time_point now) const override;
+  bool MayGo(Clock::time_point now, Clock::duration silence) const override;
   void CheckTime(Clock::time_point now) override;
   void CloseIfIdle() override;
   void Expire() override;

@@ -53,19 +53,20 @@ void IoThread::Remove(NetConnection* connection) {
 
 bool IoThread::MakeRoom(const NetConnection& newcomer) {
   const auto now = std::chrono::steady_clock::now();
-  NetConnection* crowded = nullptr;
-  NetConnection* longest = nullptr;
+  NetConnection* goes = nullptr;
+  int most = 0;  // connections of its address, where they are more than the newcomer's
   for (NetConnection* connection : connections_) {
     if (connection == &newcomer) continue;
-    const int crowd = *connection->crowd_;
-    if (!connection->shaken_ && crowd > *newcomer.crowd_ &&
-        (crowded == nullptr || crowd > *crowded->crowd_)) {
-      crowded = connection;
+    const bool crowds = *connection->crowd_ > *newcomer.crowd_;
+    const int crowd = crowds ? *connection->crowd_ : 0;
+    if (!connection->MayGo(now, crowds ? Clock::duration{} : NetConnection::kSilence)) continue;
+    if (goes != nullptr &&
+        std::pair(-crowd, connection->heard()) >= std::pair(-most, goes->heard())) {
+      continue;
     }
-    if (!connection->MayGo(now)) continue;
-    if (longest == nullptr || connection->heard() < longest->heard()) longest = connection;
+    goes = connection;
+    most = crowd;
   }
-  NetConnection* const goes = crowded != nullptr ? crowded : longest;
   if (goes == nullptr) return false;
   goes->Abort();
   return true;

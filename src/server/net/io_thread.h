@@ -34,9 +34,9 @@ class IoThread : public std::enable_shared_from_this<IoThread> {
   // that the grace is over has `farewell` to take the last words.
   void Drain(std::chrono::milliseconds grace, std::chrono::milliseconds farewell);
 
-  // From this thread, for a newcomer: closes a connection that has not shaken hands yet and whose
-  // address has most of them, if it has more than the newcomer's. Else the connection that has been
-  // without a word for longest, if there is one that has no request under way. False: all are busy.
+  // From this thread: closes a connection that has no request under way. One of the address that
+  // has most of them, if it has more than the newcomer's; else the one that has been without a word
+  // for longest. False: all are busy.
   bool MakeRoom(const NetConnection& newcomer);
 
   // From this thread: what can wait for the calls that are served (handshakes, bodies that are

@@ -33,8 +33,11 @@ class NetConnection : public std::enable_shared_from_this<NetConnection> {
   const std::string& address() const { return address_; }  // of the client, as its limits know it
   Clock::time_point heard() const { return heard_; }       // when the last bytes came
 
-  // Whether it may be closed for a newcomer: no request is under way, nor one that still comes.
-  virtual bool MayGo(Clock::time_point now) const = 0;
+  // A connection that brings a request may be closed for a newcomer after so long without a byte.
+  static constexpr std::chrono::seconds kSilence{1};
+  // Whether it may be closed for a newcomer: no request is under way, nor one that still comes and
+  // of which a byte has come within `silence`.
+  virtual bool MayGo(Clock::time_point now, Clock::duration silence) const = 0;
   // Closes when a time limit has passed.
   virtual void CheckTime(Clock::time_point now) = 0;
   // The server stops: closes if no request is under way.
@@ -45,9 +48,6 @@ class NetConnection : public std::enable_shared_from_this<NetConnection> {
   virtual void Abort() = 0;
 
  protected:
-  // A connection that brings a request may be closed for a newcomer after so long without a byte.
-  static constexpr std::chrono::seconds kSilence{1};
-
   // Hands are shaken, where it is secret.
   virtual void Begin() = 0;
   // Is one too many: `beyond` of its client, or else of all. Ends it.
