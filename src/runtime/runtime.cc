@@ -243,9 +243,9 @@ Runtime::~Runtime() { Stop(Duration{}); }
 
 Status Runtime::Start(RepositoryOptions repository) {
   CHECK(body_->repository == nullptr, "a runtime starts once");
-  body_->repository = std::make_unique<ModelRepository>(
-      std::move(repository), body_->options.unload_grace, body_->host, body_->parts.log,
-      body_->parts.news);
+  body_->repository =
+      std::make_unique<ModelRepository>(std::move(repository), body_->options.unload_grace,
+                                        body_->host, body_->parts.log, body_->parts.news);
   body_->reviver.Start();
   body_->restorer.Start();
   body_->replies.Start();
