@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <fstream>
 #include <limits>
 #include <system_error>
@@ -58,7 +59,12 @@ class Opened {
   bool ReadTo(std::string& text, std::size_t most) {
     constexpr std::size_t kAtOnce = 1 << 16;
     fcntl(descriptor_, F_SETFL, 0);  // of a pipe that was given open: wait for its writer
-    text.reserve(std::min(size(), most) + 1);
+    try {
+      text.reserve(std::min(size(), most) + 1);
+    } catch (const std::exception&) {  // no memory for it, or more than any text can have
+      cause_ = ENOMEM;
+      return false;
+    }
     for (;;) {
       const std::size_t had = text.size();
       const std::size_t more = std::min(std::max(kAtOnce, text.capacity() - had), most + 1 - had);

@@ -85,6 +85,11 @@ Expected<TriedModel> LoadPlain(ModelSpec spec, Engine& engine, std::span<const L
   return tried;
 }
 
+// Where a message about max_batch_size begins.
+std::string AtBatch(const ModelSpec& spec) {
+  return spec.batch_place.empty() ? "" : spec.batch_place + ": ";
+}
+
 // What a trial says of a batch that somebody declared.
 Status JudgeDeclared(const ModelSpec& spec, Trial& trial, const BatchTrial& batch,
                      std::vector<std::string>& said) {
@@ -92,36 +97,33 @@ Status JudgeDeclared(const ModelSpec& spec, Trial& trial, const BatchTrial& batc
     case BatchTrial::End::kHolds:
       if (batch.chance.empty()) return {};
       said.push_back(fmt::format(
-          "{}{}model '{}': max_batch_size is {}, and {} differs each time for the same input: "
+          "{}model '{}': max_batch_size is {}, and {} differs each time for the same input: "
           "its mean and spread are the same in the batch as alone, more was not compared; state 0 "
           "where its rows depend on each other, and the first dimension in all dims",
-          spec.batch_place, spec.batch_place.empty() ? "" : ": ", spec.name, spec.max_batch,
-          batch.chance));
+          AtBatch(spec), spec.name, spec.max_batch, batch.chance));
       return {};
     case BatchTrial::End::kUntried:
       said.push_back(Untried(spec, batch.why));
       return {};
     case BatchTrial::End::kSilent:
       said.push_back(fmt::format(
-          "{}{}model '{}': max_batch_size is {}, and whether its rows depend on each other could "
+          "{}model '{}': max_batch_size is {}, and whether its rows depend on each other could "
           "not be tried: {}; state 0 where they do, and the first dimension in all dims",
-          spec.batch_place, spec.batch_place.empty() ? "" : ": ", spec.name, spec.max_batch,
-          batch.why));
+          AtBatch(spec), spec.name, spec.max_batch, batch.why));
       return {};
     case BatchTrial::End::kMisshapen:
       if (trial.AlwaysMisshapen()) {
         return InvalidArgument(fmt::format(
-            "{}{}max_batch_size: {}: model '{}' does not run in batches with any input that was "
+            "{}max_batch_size: {}: model '{}' does not run in batches with any input that was "
             "tried: {}; state 0, and the first dimension in all dims",
-            spec.batch_place, spec.batch_place.empty() ? "" : ": ", spec.max_batch, spec.name,
-            batch.why));
+            AtBatch(spec), spec.max_batch, spec.name, batch.why));
       }
       [[fallthrough]];
     default:
       said.push_back(fmt::format(
-          "{}{}model '{}': max_batch_size is {}, and {}{}; state 0 where that must not "
+          "{}model '{}': max_batch_size is {}, and {}{}; state 0 where that must not "
           "be, and the first dimension in all dims",
-          spec.batch_place, spec.batch_place.empty() ? "" : ": ", spec.name, spec.max_batch,
+          AtBatch(spec), spec.name, spec.max_batch,
           batch.end == BatchTrial::End::kDiffers ? "" : "not all batches run: ", batch.why));
       return {};
   }

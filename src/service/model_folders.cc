@@ -109,6 +109,21 @@ std::string WhyOverlooked(const fs::path& path) {
       text, foreign);
 }
 
+// Of a model without config.pbtxt, a file that seems to be meant as that: empty where there is none.
+std::string WhyNotConfigured(const fs::path& model) {
+  std::error_code failed;
+  const fs::path right = model / "config.pbtxt";
+  if (fs::exists(right, failed)) return "";
+  for (fs::recursive_directory_iterator it(model, failed), end; !failed && it != end;
+       it.increment(failed)) {
+    if (it.depth() > 0) it.disable_recursion_pending();
+    const std::string name = it->path().filename().string();
+    if (!name.starts_with("config.p") && name != "config.txt") continue;
+    return fmt::format("{}: is not read; move it to {}", it->path().string(), right.string());
+  }
+  return "";
+}
+
 // Protobuf and the metrics page take nothing else.
 bool IsUtf8(const std::string& text) {
   for (std::size_t i = 0; i < text.size();) {
@@ -337,8 +352,9 @@ std::vector<std::string> ModelFolders::Overlooked() const {
     for (fs::directory_iterator it(each, failed), end; !failed && it != end; it.increment(failed)) {
       const fs::path& path = it->path();
       const std::string name = path.filename().string();
-      if (!IsPlainName(name) || HoldsModel(path)) continue;
-      if (std::string why = WhyOverlooked(path); !why.empty()) doubts.push_back(std::move(why));
+      if (!IsPlainName(name)) continue;
+      std::string why = HoldsModel(path) ? WhyNotConfigured(path) : WhyOverlooked(path);
+      if (!why.empty()) doubts.push_back(std::move(why));
     }
   }
   std::ranges::sort(doubts);

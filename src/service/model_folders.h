@@ -48,7 +48,8 @@ class ModelFolders {
   // All models, by name, ascending. NotFound where a repository cannot be read.
   Expected<std::vector<std::string>> List() const;
   // What to say of what seems to be meant as a model and is none, as where the version's folder is
-  // missing, and of repositories that are none (WhyNoRepository).
+  // missing, of repositories that are none (WhyNoRepository), and of configurations that lie where
+  // nobody reads them.
   std::vector<std::string> Overlooked() const;
   // Of the folders of models whose names are not UTF-8, which List leaves out, those that have come
   // since this or Overlooked named them last: a line for each. One that goes and comes is new.

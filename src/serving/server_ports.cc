@@ -109,6 +109,7 @@ HttpOptions HttpOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
   http.trace_settings = traces.settings;
   http.folders = parts.folders;
   http.max_connections = parts.access.connections;
+  http.warn = [log = parts.logs.log()](const std::string& line) { log->warn(line); };
   return http;
 }
 
@@ -148,6 +149,7 @@ HttpOptions PageOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
   return {.address = o.address,
           .port = o.metrics_port,
           .max_connections = kPageConnections,
+          .warn = [log = parts.logs.log()](const std::string& line) { log->warn(line); },
           .strict_triton = o.strict_triton,
           .access = parts.access.access};
 }

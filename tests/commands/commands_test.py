@@ -426,6 +426,18 @@ slo_ms = 100
             self.assertIn("standard output", limited("policies", most=100, stdout=out,
                                                      stderr=subprocess.PIPE))
 
+    def test_a_file_for_which_there_is_no_memory_is_an_error_that_names_it(self):
+        large = self.folder / "large"
+        with large.open("wb") as file:
+            file.truncate(20 << 30)
+        for words in (("serve", "--models", self.folder, "--config", large),
+                      ("simulate", large)):
+            done = subprocess.run(["prlimit", f"--as={8 << 30}", TACTUS, *map(str, words)],
+                                  text=True, timeout=600, capture_output=True)
+            self.assertEqual(done.returncode, 2, (words, done.stderr))
+            self.assertIn(f"{large}: cannot read this", done.stderr)
+            self.assertIn("(Cannot allocate memory)", done.stderr)
+
     def test_no_command_prints_the_commands(self):
         done = tactus()
         self.assertEqual((done.returncode, done.stdout), (2, ""))

@@ -49,7 +49,7 @@ constexpr Remedy kRemedies[] = {
     {"External data path validation failed",
      "the file that holds its weights cannot be had: copy it too, under the same name"},
     {"out of bounds or can not be read",
-     "the file that holds its weights is shorter than the graph says: copy it again"},
+     "a file that holds its weights is shorter than the graph says: copy it again"},
     {"Unsupported model IR version", "export it with an older IR version or opset"},
     {"is not a registered function/op", "export it with operators that this version has"},
     {"No Op registered", "export it with operators that this version has"},
@@ -315,8 +315,9 @@ Status MatchSide(const ModelSpec& spec, const Graph& graph, std::vector<TensorSp
     if (spec.max_batch > 0 && !HasBatchDimension(*real, spec.max_batch)) {
       return Mismatch(spec, graph,
                       fmt::format("{} '{}' has shape {} with no open batch dimension in front, but "
-                                  "max_batch_size is {} (0 means no batch dimension)",
-                                  side, tensor.name, ToString(real->dims), spec.max_batch));
+                                  "max_batch_size is {}{} (0 means no batch dimension)",
+                                  side, tensor.name, ToString(real->dims), spec.max_batch,
+                                  spec.batch_place.empty() ? "" : " at " + spec.batch_place));
     }
     if (!Agree(tensor, *real)) {
       return Mismatch(
@@ -374,10 +375,10 @@ Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem:
   graph->path = path;
   graph->file_bytes = size;
   const std::uint64_t before = FactsOf(path);
+  // Until the session is there.
+  WeightsBeside weights = ReadWeightsBeside(path);
   try {
     Ort::SessionOptions wanted = options();
-    // Until the session is there.
-    WeightsBeside weights = ReadWeightsBeside(path);
     if (!weights.read.empty()) AddWeights(wanted, weights.read);
     graph->session = Ort::Session(env, path.c_str(), wanted);
     graph->contents = ContentsOf(path, weights);
@@ -393,8 +394,13 @@ Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem:
     }
   } catch (const Ort::Exception& e) {
     const std::string_view what = WhatToDo(e);
-    return InvalidArgument(fmt::format("{}: ONNX Runtime cannot load this graph{}{} ({})",
-                                       path.string(), what.empty() ? "" : "; ", what,
+    std::string files;
+    for (const WeightsFile& each : weights.read) {
+      files += fmt::format("{}{} has {} bytes", files.empty() ? "; " : ", ", each.name,
+                           each.bytes.size());
+    }
+    return InvalidArgument(fmt::format("{}: ONNX Runtime cannot load this graph{}{}{} ({})",
+                                       path.string(), what.empty() ? "" : "; ", what, files,
                                        OneLine(e.what())));
   }
   return graph;

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -452,6 +453,25 @@ TEST_F(Repository, GraphsOutsideAVersionFolderArePointedOut) {
   EXPECT_THAT(said[0], HasSubstr("put the model's files into " + (root_ / "bare/1").string()));
   EXPECT_THAT(said[1], HasSubstr("named: is not served"));
   EXPECT_THAT(said[2], HasSubstr("zero: is not served"));
+}
+
+TEST_F(Repository, ConfigurationsThatNobodyReadsArePointedOut) {
+  for (const char* const file :
+       {"a/1/config.pbtxt", "b/config.pbtxt.txt", "c/config.pbtxt.old", "d/1/config.json"}) {
+    fs::create_directories((root_ / file).parent_path());
+    std::ofstream(root_ / file) << "?";
+  }
+  fs::create_directories(root_ / "b/1");
+  fs::create_directories(root_ / "c/1");
+  std::ofstream(root_ / "c/config.pbtxt") << "";
+  const auto said = ModelFolders({root_.path()}).Overlooked();
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_EQ(said[0],
+            fmt::format("{}: is not read; move it to {}", (root_ / "a/1/config.pbtxt").string(),
+                        (root_ / "a/config.pbtxt").string()));
+  EXPECT_EQ(said[1],
+            fmt::format("{}: is not read; move it to {}", (root_ / "b/config.pbtxt.txt").string(),
+                        (root_ / "b/config.pbtxt").string()));
 }
 
 TEST_F(Repository, ModelsBesideFoldersAndOfOtherFrameworksArePointedOut) {

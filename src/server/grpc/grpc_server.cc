@@ -39,6 +39,8 @@ std::shared_ptr<H2Context> ContextOf(GrpcOptions options) {
   if (context->limits == nullptr) context->limits = NoClientLimits(options.max_pending_bytes);
   context->decode = std::make_unique<DecodeThreads>(1);
   context->max_connections = options.max_connections;
+  context->protocol = "gRPC";
+  context->warn = options.warn;
   context->options = std::move(options);
   return context;
 }

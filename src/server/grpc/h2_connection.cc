@@ -23,8 +23,6 @@ constexpr std::size_t kWriteAtOnce = std::size_t{1} << 20;
 // For a client to read the last words; a socket closed with unread bytes would take them back.
 constexpr std::chrono::milliseconds kLinger{300};
 
-constexpr std::chrono::minutes kWarnAgain{1};
-
 // Between two pings of ours, at least.
 constexpr std::chrono::milliseconds kPingAgain{20};
 
@@ -58,23 +56,7 @@ void H2Connection::Begin() {
   Read();
 }
 
-void H2Connection::Refuse(const std::optional<std::string>& beyond) {
-  const auto now = Clock::now();
-  auto warned = Clock::time_point(Clock::duration(context_->warned.load()));
-  const bool again = warned == Clock::time_point{} || now - warned >= kWarnAgain;
-  auto before = warned.time_since_epoch().count();
-  if (context_->options.warn && again &&
-      context_->warned.compare_exchange_strong(before, now.time_since_epoch().count())) {
-    context_->options.warn(
-        beyond ? fmt::format("gRPC: {} has {} connections, as many as one client may (connections "
-                             "of --client-limits): more of its are closed",
-                             address(), context_->limits->options().connections)
-               : fmt::format("gRPC: there are {} connections, as many as may be, and all are busy: "
-                             "new ones are closed",
-                             context_->max_connections));
-  }
-  CloseSocket();
-}
+void H2Connection::Refuse(const std::optional<std::string>& /*beyond*/) { CloseSocket(); }
 
 bool H2Connection::MayGo(Clock::time_point now, Clock::duration silence) const {
   return streams_.empty() && (shaken_ || now - heard() >= silence);

@@ -1,9 +1,6 @@
 // What all connections of a gRPC server share.
 #pragma once
 
-#include <atomic>
-#include <chrono>
-
 #include "server/grpc/call.h"
 #include "server/grpc/grpc_server.h"
 #include "server/net/net_context.h"
@@ -13,7 +10,6 @@ namespace tactus {
 struct H2Context : NetContext {
   GrpcOptions options;
   RpcMethods methods;
-  std::atomic<std::chrono::steady_clock::rep> warned{0};  // of connections that are too many
 };
 
 }  // namespace tactus

@@ -21,6 +21,7 @@ struct HttpServer::Body {
     if (context->limits == nullptr) context->limits = NoClientLimits(options.max_pending_bytes);
     context->lag = options.lag;
     context->max_connections = options.max_connections;
+    context->warn = options.warn;
     options.threads = std::max(options.threads, 1);
     options.decode_threads = std::max(options.decode_threads, 1);
     context->decode =

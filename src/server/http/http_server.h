@@ -41,9 +41,11 @@ struct HttpOptions {
   std::size_t max_body = std::size_t{64} << 20;
   // Request line and header fields together; more is 431.
   std::size_t max_header = std::size_t{16} << 10;
-  // One more takes the place of the one that has been silent for longest; where all are busy it is
-  // answered 503 and closed.
+  // One more takes the place of another that has no request, one of the address that has most of
+  // them; where all are busy it is answered 503 and closed.
   std::size_t max_connections = 1024;
+  // Hears of those, once a minute.
+  std::function<void(const std::string&)> warn = nullptr;
   // Where `limits` is null: bytes of request bodies being received or held, all connections
   // together; beyond it 503. Bounds memory whatever the clients announce.
   std::size_t max_pending_bytes = std::size_t{1} << 30;

@@ -53,6 +53,8 @@ class LimitsTest : public ServerFixture {
 
 TEST_F(LimitsTest, AnIdleConnectionMakesRoomForANewOne) {
   options_.max_connections = 3;
+  std::promise<std::string> said;
+  options_.warn = [&](const std::string& line) { said.set_value(line); };
   std::vector<std::unique_ptr<LoopbackClient>> idle;
   for (int i = 0; i < 3; ++i) {
     idle.push_back(std::make_unique<LoopbackClient>(port()));
@@ -61,12 +63,17 @@ TEST_F(LimitsTest, AnIdleConnectionMakesRoomForANewOne) {
   EXPECT_EQ(idle[0]->Call(kAskLive).status, 200);  // no longer the one that was silent for longest
   EXPECT_EQ(Call(kAskLive).status, 200);
   EXPECT_TRUE(idle[1]->AtEnd());
+  EXPECT_EQ(said.get_future().get(),
+            "HTTP: there are 3 connections, as many as may be: those without a request are closed "
+            "for new ones, of 127.0.0.1 first");
   EXPECT_EQ(idle[0]->Call(kAskLive).status, 200);
   EXPECT_EQ(idle[2]->Call(kAskLive).status, 200);
 }
 
 TEST_F(LimitsTest, OneConnectionTooManyIsToldWhereAllAreBusy) {
   options_.max_connections = 1;
+  std::promise<std::string> said;
+  options_.warn = [&](const std::string& line) { said.set_value(line); };
   service_.Hold();
   LoopbackClient first(port());
   first.Send(Infer());
@@ -74,6 +81,7 @@ TEST_F(LimitsTest, OneConnectionTooManyIsToldWhereAllAreBusy) {
   const auto response = LoopbackClient(port()).Receive();
   EXPECT_EQ(response.status, 503);
   EXPECT_EQ(response.fields.at("Retry-After"), "1");
+  EXPECT_TRUE(Contains(said.get_future().get(), "all are busy"));
   service_.Release();
   EXPECT_EQ(first.Receive().status, 200);
 }

@@ -51,7 +51,7 @@ void IoThread::Remove(NetConnection* connection) {
   if (--*connection->crowd_ == 0) by_address_.erase(connection->address());
 }
 
-bool IoThread::MakeRoom(const NetConnection& newcomer) {
+std::optional<std::string> IoThread::MakeRoom(const NetConnection& newcomer) {
   const auto now = std::chrono::steady_clock::now();
   NetConnection* goes = nullptr;
   int most = 0;  // connections of its address, where they are more than the newcomer's
@@ -67,9 +67,10 @@ bool IoThread::MakeRoom(const NetConnection& newcomer) {
     goes = connection;
     most = crowd;
   }
-  if (goes == nullptr) return false;
+  if (goes == nullptr) return std::nullopt;
+  std::string address = goes->address();
   goes->Abort();
-  return true;
+  return address;
 }
 
 void IoThread::Sweep() {

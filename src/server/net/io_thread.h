@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -36,8 +37,8 @@ class IoThread : public std::enable_shared_from_this<IoThread> {
 
   // From this thread: closes a connection that has no request under way. One of the address that
   // has most of them, if it has more than the newcomer's; else the one that has been without a word
-  // for longest. False: all are busy.
-  bool MakeRoom(const NetConnection& newcomer);
+  // for longest. Returns its address; nothing: all are busy.
+  std::optional<std::string> MakeRoom(const NetConnection& newcomer);
 
   // From this thread: what can wait for the calls that are served (handshakes, bodies that are
   // thrown away). Pieces hold their connection.

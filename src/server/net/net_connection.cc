@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <boost/asio/ip/tcp.hpp>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -25,10 +26,25 @@ NetConnection::~NetConnection() { thread_->server().connections.fetch_sub(1); }
 void NetConnection::Welcome(bool full) {
   auto place = server().limits->Connect(address_);
   thread_->Add(this);
-  if (!place) return Refuse(place.error().text);
+  if (!place) {
+    server().Warn(
+        fmt::format("{} has {} connections, as many as one client may (connections of "
+                    "--client-limits): more of its are closed",
+                    address_, server().limits->options().connections));
+    return Refuse(place.error().text);
+  }
   place_ = *std::move(place);
-  if (full && !thread_->MakeRoom(*this)) return Refuse(std::nullopt);
+  if (full && !MakeRoom()) return Refuse(std::nullopt);
   Start();
+}
+
+bool NetConnection::MakeRoom() {
+  const std::optional<std::string> went = thread_->MakeRoom(*this);
+  server().Warn(
+      fmt::format("there are {} connections, as many as may be: {}", server().max_connections,
+                  went ? "those without a request are closed for new ones, of " + *went + " first"
+                       : "all are busy, and new ones are closed"));
+  return went.has_value();
 }
 
 void NetConnection::Start() {

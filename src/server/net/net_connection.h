@@ -73,6 +73,8 @@ class NetConnection : public std::enable_shared_from_this<NetConnection> {
   friend class IoThread;
 
   void Start();
+  // Closes another for this one; false: all are busy.
+  bool MakeRoom();
 
   const std::shared_ptr<IoThread> thread_;
   // The loop must run until the last connection is gone, also while only the service holds it.

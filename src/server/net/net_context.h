@@ -2,8 +2,11 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "server/access/access.h"
 #include "server/access/client_limits.h"
@@ -14,6 +17,9 @@
 namespace tactus {
 
 struct NetContext {
+  // From any thread: says that connections are too many, once a minute at most.
+  void Warn(const std::string& line);
+
   // TLS and tokens; null: neither.
   std::shared_ptr<const Access> access;
   std::shared_ptr<ClientLimits> limits;
@@ -24,6 +30,9 @@ struct NetContext {
   std::size_t max_connections = 1024;
   std::atomic<std::size_t> connections{0};
   std::atomic<bool> stopping{false};
+  const char* protocol = "HTTP";
+  std::function<void(const std::string&)> warn;  // null: nobody hears it
+  std::atomic<std::chrono::steady_clock::rep> warned{0};
 };
 
 // Limits where the operator set none: of one client as much as of all.

@@ -32,6 +32,15 @@ constexpr int kAcceptAtOnce = 64;
 
 }  // namespace
 
+void NetContext::Warn(const std::string& line) {
+  constexpr std::chrono::minutes kAgain{1};
+  if (warn == nullptr) return;
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  auto before = warned.load();
+  if (before != 0 && now - std::chrono::steady_clock::duration(before) < kAgain) return;
+  if (warned.compare_exchange_strong(before, now.count())) warn(protocol + (": " + line));
+}
+
 std::shared_ptr<ClientLimits> NoClientLimits(std::size_t max_pending_bytes) {
   constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max() / 2;
   return std::make_shared<ClientLimits>(ClientLimitOptions{.calls = kAny,
