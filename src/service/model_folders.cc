@@ -109,7 +109,7 @@ std::string WhyOverlooked(const fs::path& path) {
       text, foreign);
 }
 
-// Of a model without config.pbtxt, a file that seems to be meant as that: empty where there is none.
+// Of a model without config.pbtxt: a file that seems to be meant as that. Empty: there is none.
 std::string WhyNotConfigured(const fs::path& model) {
   std::error_code failed;
   const fs::path right = model / "config.pbtxt";
