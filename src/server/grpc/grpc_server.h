@@ -66,8 +66,8 @@ struct GrpcOptions {
   // Calls under way on one connection; more wait at the client (HTTP/2).
   int max_streams = 4096;
   // One more takes the place of another without calls, one of the address that has most of them;
-  // where all are busy it is closed as soon as it comes. So is one beyond `connections` of `limits` that the
-  // client's address has open.
+  // where all are busy it is closed as soon as it comes. So is one beyond `connections` of `limits`
+  // that the client's address has open.
   std::size_t max_connections = 1024;
   // Hears of those, once a minute.
   std::function<void(const std::string&)> warn = nullptr;
