@@ -100,5 +100,6 @@ void AddScheduler(CLI::App& app, CommandContext& context);
 void AddServe(CLI::App& app, CommandContext& context);
 void AddSimulate(CLI::App& app, CommandContext& context);
 void AddStream(CLI::App& app, CommandContext& context);
+void AddTrace(CLI::App& app, CommandContext& context);
 
 }  // namespace tactus

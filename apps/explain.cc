@@ -4,11 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "base/error_line.h"
 #include "commands.h"
 #include "dispatch/journal_file.h"
 #include "hindsight/hindsight.h"
-#include "policies/registry.h"
+#include "journal_replay.h"
 
 namespace tactus {
 namespace {
@@ -22,21 +21,8 @@ struct ExplainCommand {
 int RunExplain(const ExplainCommand& command) {
   const auto journal = LoadJournal(command.journal);
   if (!journal) return ReportBadInput(journal.error());
-  auto policy = MakePolicy(journal->header.policy);
-  if (!policy) return ReportBadInput(policy.error());
   Hindsight hindsight(journal->header.lanes);
-  const auto replayed = Replay(*journal, **policy, &hindsight);
-  if (!replayed) {
-    return ReportBadInput(
-        {replayed.error().code, command.journal + ": " + replayed.error().message});
-  }
-  if (replayed->difference) {
-    PrintError(
-        fmt::format("{}: this program decides otherwise than the one that wrote it (commit "
-                    "{}); explain it with that one",
-                    command.journal, journal->header.commit));
-    return 1;
-  }
+  if (const int code = ReplayFor(*journal, command.journal, hindsight); code != 0) return code;
   hindsight.Conclude();
   if (!command.model.empty() && !hindsight.models().contains(command.model)) {
     return ReportBadInput({ErrorCode::kNotFound, fmt::format("{}: has no requests of a model '{}'",

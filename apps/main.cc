@@ -205,10 +205,11 @@ void AddCommands(CLI::App& app, tactus::CommandContext& context) {
 #ifdef TACTUS_SERVER
   AddGroup("Several machines", app, context, tactus::AddScheduler, tactus::AddFrontEnd,
            tactus::AddCluster, tactus::AddController, tactus::AddAgent);
-  AddGroup("Look back", app, context, tactus::AddExplain, tactus::AddReplay, tactus::AddMeasure,
-           tactus::AddFit);
+  AddGroup("Look back", app, context, tactus::AddExplain, tactus::AddTrace, tactus::AddReplay,
+           tactus::AddMeasure, tactus::AddFit);
 #else
-  AddGroup("Look back", app, context, tactus::AddExplain, tactus::AddReplay, tactus::AddFit);
+  AddGroup("Look back", app, context, tactus::AddExplain, tactus::AddTrace, tactus::AddReplay,
+           tactus::AddFit);
 #endif
   tactus::AddDescribe(app, context);
   app.footer(

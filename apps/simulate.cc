@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -10,9 +11,11 @@
 #include "base/error_line.h"
 #include "check/doubts.h"
 #include "commands.h"
+#include "dispatch/journal_file.h"
 #include "experiment/device_split.h"
 #include "experiment/experiment.h"
 #include "experiment/progress.h"
+#include "experiment/recorded.h"
 #include "output_file.h"
 #include "policies/registry.h"
 #include "simulate_fleet.h"
@@ -22,6 +25,8 @@ namespace {
 
 struct SimulateOptions {
   std::string scenario;
+  std::string from_journal;  // instead of a scenario
+  double last_s = 0;         // of the journal; 0: all of it
   std::string policy;
   std::vector<std::string> settings;
   std::string json;
@@ -69,7 +74,76 @@ Status CheckPlanner(const Scenario& scenario) {
       scenario.policy, scenario.plan_planner));
 }
 
+Status Apply(const std::vector<std::string>& texts, Scenario& scenario) {
+  std::vector<Setting> settings;
+  for (const std::string& text : texts) {
+    auto setting = SplitSetting(text);
+    if (!setting) return std::unexpected(setting.error());
+    settings.push_back(*std::move(setting));
+  }
+  return Override(scenario, settings);
+}
+
+// How far the simulator is from what was measured, where nothing is changed.
+std::string HowTrue(const RunReport& was, const RunReport& simulated) {
+  const auto off = [](double is, double should) { return 100 * (is / should - 1); };
+  std::string text =
+      fmt::format("the same setting simulated: {:.2f} % in time where {:.2f} % were",
+                  100 * (1 - simulated.all.bad_ratio), 100 * (1 - was.all.bad_ratio));
+  for (const auto& [name, is, should] : {std::tuple("P50", simulated.all.p50_ms, was.all.p50_ms),
+                                         std::tuple("P95", simulated.all.p95_ms, was.all.p95_ms)}) {
+    if (should > 0) text += fmt::format(", {} off by {:+.1f} %", name, off(is, should));
+  }
+  return text + "\n";
+}
+
+int RunRecorded(const SimulateOptions& options) {
+  const auto refuse = [&](const Error& error) {
+    return ReportBadInput({error.code, options.from_journal + ": " + error.message});
+  };
+  const auto journal = LoadJournal(options.from_journal);
+  if (!journal) return ReportBadInput(journal.error());
+  std::optional<Duration> last;
+  if (options.last_s > 0) last = FromSeconds(options.last_s);
+  auto run = ReadRecorded(*journal, options.from_journal, last);
+  if (!run) return refuse(run.error());
+  std::vector<Duration> slos;
+  for (const ScenarioModel& model : run->experiment.scenario.models) {
+    slos.push_back(FromMillis(model.slo_ms));
+  }
+  const auto labelled = [](RunReport report, const char* label) {
+    report.settings["run"] = label;
+    return report;
+  };
+  auto same = SimulateRecorded(*run, slos);
+  if (!same) return refuse(same.error());
+  std::vector<RunReport> runs = {labelled(run->happened, "as it was"),
+                                 labelled(*same, "simulated")};
+  std::vector<std::string> settings = options.settings;
+  if (!options.policy.empty()) settings.push_back("policy=" + options.policy);
+  if (!settings.empty()) {
+    if (Status applied = Apply(settings, run->experiment.scenario); !applied) {
+      return ReportBadInput(applied.error());
+    }
+    const auto other = SimulateRecorded(*run, slos);
+    if (!other) return refuse(other.error());
+    runs.push_back(labelled(*other, "what if"));
+  }
+  fmt::print("{}{}: {} requests in {:.1f} s\n{}{}",
+             journal->complete ? "" : "only the beginning of ", options.from_journal,
+             run->happened.all.requests, run->experiment.scenario.duration_s,
+             ToTable(runs, options.wide), HowTrue(runs[0], runs[1]));
+  if (options.json.empty()) return 0;
+  const auto written = WriteJson({runs, {}}, options.json);
+  return written ? 0 : ReportBadInput(written.error());
+}
+
 int RunSimulate(const SimulateOptions& options) {
+  if (!options.from_journal.empty()) return RunRecorded(options);
+  if (options.scenario.empty()) {
+    return ReportBadInput({ErrorCode::kInvalidArgument,
+                           "scenario is required: Scenario file (TOML); or --from-journal FILE"});
+  }
   if (IsFleetFile(options.scenario)) return SimulateAFleet(options);
   if (!options.planners.empty() || !options.policies.empty() || options.seeds > 0) {
     return ReportBadInput({ErrorCode::kInvalidArgument,
@@ -125,8 +199,16 @@ int RunSimulate(const SimulateOptions& options) {
 void AddSimulate(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<SimulateOptions>();
   CLI::App* command = app.add_subcommand("simulate", "Run a scenario in virtual time");
-  AddOption(*command, "scenario", options->scenario, ReadFile(), "Scenario file (TOML)")
-      ->required();
+  CLI::Option* const scenario =
+      AddOption(*command, "scenario", options->scenario, ReadFile(), "Scenario file (TOML)");
+  CLI::Option* const journal =
+      AddOption(*command, "--from-journal", options->from_journal, ReadFile(),
+                "Instead of a scenario: what arrived at a server, by its --journal, once as it was "
+                "and once with --policy and --set");
+  scenario->excludes(journal);
+  AddOption(*command, "--last", options->last_s, CLI::PositiveNumber,
+            "Of the journal only the last so many seconds")
+      ->needs(journal);
   command->add_option("--policy", options->policy, "Policy instead of the scenario's");
   command->add_option("--set", options->settings, "Change a key: rate_rps=200, models.*.slo_ms=20")
       ->option_text(kSettings)

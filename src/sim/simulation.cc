@@ -19,7 +19,6 @@
 #include "sim/world/plan_executor.h"
 #include "sim/world/planning.h"
 #include "sim/world/scenario_lanes.h"
-#include "workload/arrivals.h"
 #include "workload/pipelines.h"
 
 namespace tactus {
@@ -46,6 +45,7 @@ class World final : public Outbox, public PipelineWorld {
         answer_overhead_(FromMillis(selected.answer_overhead_ms)),
         served_models_(std::move(served_models)),
         arrivals_(std::move(arrivals)),
+        recorded_(options.recorded),
         callers_(scenario),
         front_(scenario),
         policy_(policy),
@@ -295,7 +295,7 @@ class World final : public Outbox, public PipelineWorld {
 
   TimePoint PipelineEnded(std::uint32_t pipeline, std::uint32_t call, bool answered,
                           TimePoint at) override {
-    const auto source = static_cast<std::uint32_t>(served_models_->models.size()) + pipeline;
+    const std::uint32_t source = models() + pipeline;
     if (front_.costs()) {
       EndCall(call, answered, at);
       at = answered ? front_.Answer(at) : front_.Refuse(source, true, SloOf(source), at);
@@ -304,11 +304,12 @@ class World final : public Outbox, public PipelineWorld {
     return at;
   }
 
+  std::uint32_t models() const { return static_cast<std::uint32_t>(served_models_->models.size()); }
+
   Duration SloOf(ModelId model) const { return served_models_->models[model.value()].slo; }
 
   Duration SloOf(std::uint32_t source) const {
-    const auto models = static_cast<std::uint32_t>(served_models_->models.size());
-    return source < models ? SloOf(ModelId{source}) : pipeline_requests_->slo(source - models);
+    return source < models() ? SloOf(ModelId{source}) : pipeline_requests_->slo(source - models());
   }
 
   // A client's call, from when it is sent to its end, where the front costs.
@@ -337,10 +338,9 @@ class World final : public Outbox, public PipelineWorld {
 
   // `begun`: when the server saw its header; `call`: its place in calls_.
   void Begin(std::uint32_t source, TimePoint sent, TimePoint begun, std::uint32_t call) {
-    const auto models = static_cast<std::uint32_t>(served_models_->models.size());
     const TimePoint deadline = DeadlineOf(begun, SloOf(source), {}, front_.BothWays());
-    if (source >= models) {
-      return pipeline_requests_->Arrive(source - models, sent, deadline, now_, call);
+    if (source >= models()) {
+      return pipeline_requests_->Arrive(source - models(), sent, deadline, now_, call);
     }
     const RequestId id = NextRequest();
     if (front_.costs()) {
@@ -356,12 +356,11 @@ class World final : public Outbox, public PipelineWorld {
     free_calls_.push_back(place);
     CountEnd(false);
     const TimePoint told = front_.Refuse(call.source, false, SloOf(call.source), now_);
-    const auto models = static_cast<std::uint32_t>(served_models_->models.size());
-    if (call.source < models) {
+    if (call.source < models()) {
       const Request request{.arrival = call.sent, .deadline = call.sent + SloOf(call.source)};
       recorder_.Reject(ModelId{call.source}, request, DropReason::kShed, told);
     } else {
-      pipeline_requests_->RefuseUnread(call.source - models, call.sent, told);
+      pipeline_requests_->RefuseUnread(call.source - models(), call.sent, told);
     }
     callers_.Ended(call.source, false, told, heap_);
   }
@@ -389,6 +388,12 @@ class World final : public Outbox, public PipelineWorld {
     return told;
   }
 
+  void Arrive(std::uint32_t source) {
+    if (!recorded_.empty()) Send(ModelId{source}, recorded_.Next(source, NextRequest()));
+    if (recorded_.empty()) front_.costs() ? Read(source) : Begin(source, now_, now_, 0);
+    PushArrival(source);
+  }
+
   // Of a model's requests or, behind the models, of a pipeline's.
   void PushArrival(std::size_t source) {
     const TimePoint at = arrivals_[source]->Next();
@@ -398,10 +403,7 @@ class World final : public Outbox, public PipelineWorld {
   void Take() {
     const Event event = heap_.top();
     heap_.Pop();
-    if (event.kind == EventClass::kArrival) {
-      front_.costs() ? Read(event.subject) : Begin(event.subject, now_, now_, 0);
-      return PushArrival(event.subject);
-    }
+    if (event.kind == EventClass::kArrival) return Arrive(event.subject);
     if (event.kind == EventClass::kRead) {
       return calls_[event.subject].read.unread ? Refuse(event.subject) : BeginCall(event.subject);
     }
@@ -524,6 +526,7 @@ class World final : public Outbox, public PipelineWorld {
   const Duration answer_overhead_;
   const std::shared_ptr<const ServedModels> served_models_;
   std::vector<std::unique_ptr<Arrivals>> arrivals_;
+  RecordedTurns recorded_;
   Callers callers_;
   Front front_;
   std::vector<Call> calls_;
@@ -571,9 +574,10 @@ Expected<SimulationResult> Simulate(const Scenario& scenario, const ProfileFile&
   }
   const auto selected = SelectProfile(scenario, profile);
   if (!selected) return std::unexpected(selected.error());
-  auto served_models = MakeServedModels(scenario, profile, options.on_share);
+  const ProfileFile& known = options.counted_on != nullptr ? *options.counted_on : profile;
+  auto served_models = MakeServedModels(scenario, known, options.on_share);
   if (!served_models) return std::unexpected(served_models.error());
-  auto arrivals = MakeArrivals(scenario, kStart + FromSeconds(scenario.duration_s));
+  auto arrivals = RecordedOr(scenario, options.recorded);
   if (!arrivals) return std::unexpected(arrivals.error());
   auto pipelines = MakePipelines(scenario, *selected);
   if (!pipelines) return std::unexpected(pipelines.error());

@@ -24,6 +24,7 @@
 #include "metrics/pipeline_record.h"
 #include "metrics/recorder.h"
 #include "metrics/report.h"
+#include "sim/world/recorded_arrivals.h"
 #include "workload/profile_file.h"
 #include "workload/scenario.h"
 #include "workload/share_profiles.h"
@@ -48,6 +49,11 @@ struct SimulationOptions {
   std::vector<double> planned_rps = {};
   // See MakeServedModels. Its files outlive the run.
   std::span<const ShareProfile> on_share = {};
+  // By ModelId, what arrives instead of what the scenario says: instants, deadlines, shapes and
+  // priorities, in order of `known`. Outlives the run.
+  RecordedRequests recorded = {};
+  // What policies count on instead of what `profile` says; batches take that all the same.
+  const ProfileFile* counted_on = nullptr;
   // Told from time to time how far it is: requests that ended, of about so many. Empty: nobody is.
   std::function<void(std::size_t done, std::size_t of)> on_progress = {};
 };

@@ -426,6 +426,30 @@ slo_ms = 100
             self.assertIn("standard output", limited("policies", most=100, stdout=out,
                                                      stderr=subprocess.PIPE))
 
+    def test_a_journal_is_simulated_again_and_drawn(self):
+        journal = self.folder / "run.journal"
+        tactus("simulate", SCENARIO, *SHORT, "--journal", journal)
+        report = self.folder / "again.json"
+        done = tactus("simulate", "--from-journal", journal, "--policy", "fifo", "--json", report)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("the same setting simulated:", done.stdout)
+        was, same, other = json.loads(report.read_text())["runs"]
+        self.assertEqual([run["settings"]["run"] for run in (was, same, other)],
+                         ["as it was", "simulated", "what if"])
+        self.assertEqual(other["policy"], "fifo")
+        self.assertGreater(was["requests"], 100)
+        self.assertEqual(same["requests"], was["requests"])
+        self.assertAlmostEqual(same["bad_ratio"], was["bad_ratio"], delta=0.02)
+        trace = self.folder / "run.pftrace"
+        done = tactus("trace", journal, "--out", trace)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("ui.perfetto.dev", done.stdout)
+        self.assertIn(b"lane 0", trace.read_bytes())
+        both = tactus("simulate", SCENARIO, "--from-journal", journal)
+        self.assertEqual(both.returncode, 2)
+        self.assertIn("--from-journal", both.stderr)
+        self.assertIn("scenario is required", tactus("simulate").stderr)
+
     def test_a_file_for_which_there_is_no_memory_is_an_error_that_names_it(self):
         large = self.folder / "large"
         with large.open("wb") as file:
