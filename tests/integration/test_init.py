@@ -132,6 +132,17 @@ class InitTest(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn('\nname: "other"\n', (root / "other" / "config.pbtxt").read_text())
 
+    def test_of_a_folder_it_names_the_graph_in_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            bare_graph(root)
+            for given in (root / "bare", root / "bare" / "1"):
+                done = init(given)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(str(root / "bare" / "1" / "model.onnx"), done.stderr)
+            (root / "empty").mkdir()
+            self.assertIn(str(root / "empty" / "model.onnx"), init(root / "empty").stderr)
+
     def test_what_is_no_graph_is_said(self):
         with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
             file.write(b"no graph")
