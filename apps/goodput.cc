@@ -39,9 +39,9 @@ std::string OfBound(double rate, double bound) { return bound > 0 ? Percent(rate
 
 std::string PeakTable(const Found& found) {
   TextTable table;
-  table.AddColumns("policy|peak [r/s]|+-95% [r/s]|staggered [%]|fluid [%]");
+  table.AddColumns("policy|peak [r/s]|+-95% [r/s]~3|staggered [%]~1|fluid [%]~2");
   AddUsageColumns(table);
-  table.AddColumn("limited", "by");
+  table.AddColumn("limited", "by", 4);
   for (const Row& row : found.rows) {
     const PeakGoodput& peak = row.result.peak;
     std::vector<std::string> cells = {row.policy, Rate(peak.rate_rps),
@@ -60,7 +60,7 @@ double GoodputOf(const RunReport& run) { return run.all.goodput_rps; }
 
 std::string LoadTable(const std::vector<Row>& rows) {
   TextTable table;
-  table.AddColumns("policy|load [x peak]|offered [r/s]|goodput [r/s]|of peak's [%]|viol. [%]");
+  table.AddColumns("policy|load [x peak]|offered [r/s]~1|goodput [r/s]|of peak's [%]|viol. [%]");
   AddUsageColumns(table);
   for (const Row& row : rows) {
     for (const LoadedRuns& load : row.result.beside) {

@@ -20,15 +20,7 @@ constexpr std::size_t kColumn = 30;    // where the library begins descriptions 
 constexpr std::size_t kCommands = 14;  // and we those of commands
 constexpr std::size_t kNarrowest = 50;
 
-std::size_t Columns() {
-  winsize window{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0) {
-    return std::max<std::size_t>(window.ws_col, kNarrowest);
-  }
-  const char* const said = std::getenv("COLUMNS");
-  const long columns = said == nullptr ? 80 : std::strtol(said, nullptr, 10);
-  return std::max(columns <= 0 ? 80 : static_cast<std::size_t>(columns), kNarrowest);
-}
+std::size_t Columns() { return std::max(OutputColumns().value_or(80), kNarrowest); }
 
 // Where the line's text begins, behind what it describes; nothing where there is no text.
 std::optional<std::size_t> TextOf(const std::string& line) {
@@ -64,6 +56,14 @@ std::string Wrapped(const std::string& line, std::size_t columns) {
 }
 
 }  // namespace
+
+std::optional<std::size_t> OutputColumns() {
+  winsize window{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0) return window.ws_col;
+  const char* const said = std::getenv("COLUMNS");
+  const long columns = said == nullptr ? 0 : std::strtol(said, nullptr, 10);
+  return columns > 0 ? std::optional(static_cast<std::size_t>(columns)) : std::nullopt;
+}
 
 std::string HelpFormat::make_help(const CLI::App* app, std::string name,
                                   CLI::AppFormatMode mode) const {

@@ -1,11 +1,16 @@
 // How the help of a command looks. Includes CLI11: for apps only.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 
 #include <CLI/CLI.hpp>
 
 namespace tactus {
+
+// Of the terminal, or COLUMNS; nothing where neither is known.
+std::optional<std::size_t> OutputColumns();
 
 // Shows what the library leaves out: the default and REQUIRED of an option whose value we describe.
 // Groups whose names end with kMoreOptions show in --help-all alone, and kUsualOptions comes first.

@@ -25,6 +25,7 @@
 #include "config_file.h"
 #include "help_format.h"
 #include "metrics/report.h"
+#include "metrics/text_table.h"
 #include "output_file.h"
 #ifdef TACTUS_SERVER
 #include <absl/synchronization/mutex.h>
@@ -240,6 +241,7 @@ int main(int argc, char** argv) {
 #endif
   // What gRPC logs by itself repeats, at length, what its calls return.
   ::setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
+  if (const auto columns = tactus::OutputColumns()) tactus::TextTable::SetWidth(*columns);
   CLI::App app{"Tactus serves many models on one machine or several, and meets their deadlines."};
   app.formatter(std::make_shared<tactus::HelpFormat>());  // the commands inherit it
   app.get_formatter()->label("SUBCOMMAND", "COMMAND");

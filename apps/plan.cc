@@ -89,8 +89,8 @@ std::string NamesIn(const PartitionProblem& problem, const Partition& partition,
 std::string ToTable(const PartitionProblem& problem, const FoundPartition& found) {
   TextTable table;
   table.AddColumns(
-      "sub-cluster|models|rate [r/s]|of average [%]|static [MB]|of average [%]|"
-      "dynamic [MB]|memory [MB]");
+      "sub-cluster|models|rate [r/s]|of average [%]~1|static [MB]~3|of average [%]~2|"
+      "dynamic [MB]~4|memory [MB]");
   const auto loads = LoadsOf(problem, found.partition);
   double rate = 0;
   double memory = 0;

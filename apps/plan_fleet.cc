@@ -60,7 +60,7 @@ std::string LatencyText(Duration latency, Duration slo) {
 
 std::string StageTable(const FleetPlan& plan, const FleetInput& input) {
   TextTable table;
-  table.AddColumns("pipeline, stage|device|batch|instances|window [ms]|items [r/s]|busy [%]");
+  table.AddColumns("pipeline, stage|device|batch|instances|window [ms]~1|items [r/s]~2|busy [%]");
   const auto lines = ByStage(plan);
   for (FleetPipelineId::rep p = 0; p < input.pipelines.size(); ++p) {
     const FleetPipeline& pipeline = input.pipelines[p];

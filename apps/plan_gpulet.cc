@@ -233,7 +233,7 @@ std::string Drawing(const Plan& plan, const PlanInput& input) {
 std::string ToTable(const Plan& plan, const PlanInput& input) {
   TextTable table;
   table.AddColumns(
-      "model|device|share [%]|batch|runs for [ms]|of a cycle of [ms]|SLO [ms]|"
+      "model|device|share [%]|batch|runs for [ms]~3|of a cycle of [ms]~2|SLO [ms]~1|"
       "sustains [r/s]|violations [%]");
   const std::vector<ChanceViolations> violations = ViolationsByChance(plan, input).models;
   for (const LanePlan& lane : plan.lanes) {

@@ -76,9 +76,9 @@ Expected<FoundLanes> Search(const LanesOptions& options, const Experiment& exper
 
 std::string ToTable(const FoundLanes& found, const LanesOptions& options) {
   TextTable table;
-  table.AddColumns("policy|lanes [needed]|over [fluid]|goodput [r/s]|worst [viol. %]");
+  table.AddColumns("policy|lanes [needed]|over [fluid]~1|goodput [r/s]|worst [viol. %]~2");
   AddUsageColumns(table);
-  table.AddColumn("worst", "model");
+  table.AddColumn("worst", "model", 3);
   for (const LanesRow& row : found.rows) {
     const LeastLanes& least = row.result;
     const Worst worst = WorstOf(row, options.search);

@@ -79,6 +79,9 @@ Status Apply(const std::vector<std::string>& texts, Scenario& scenario) {
   for (const std::string& text : texts) {
     auto setting = SplitSetting(text);
     if (!setting) return std::unexpected(setting.error());
+    if (setting->first.ends_with("rate_rps")) {
+      return InvalidArgument(text + ": what arrives is what the journal has");
+    }
     settings.push_back(*std::move(setting));
   }
   return Override(scenario, settings);
@@ -98,6 +101,14 @@ std::string HowTrue(const RunReport& was, const RunReport& simulated) {
 }
 
 int RunRecorded(const SimulateOptions& options) {
+  const RunFiles& files = options.files;
+  if (!files.journal.empty() || !files.requests.empty() || !files.predictor.empty() ||
+      !files.save_predictor.empty() || files.timeline_parts > 0 || !options.plan.empty() ||
+      !options.planners.empty() || !options.policies.empty() || options.seeds > 0 || options.seed) {
+    return ReportBadInput({ErrorCode::kInvalidArgument,
+                           "--from-journal goes with --last, --policy, --set, --json and --wide "
+                           "alone"});
+  }
   const auto refuse = [&](const Error& error) {
     return ReportBadInput({error.code, options.from_journal + ": " + error.message});
   };
@@ -131,8 +142,8 @@ int RunRecorded(const SimulateOptions& options) {
   }
   fmt::print("{}{}: {} requests in {:.1f} s\n{}{}",
              journal->complete ? "" : "only the beginning of ", options.from_journal,
-             run->happened.all.requests, run->experiment.scenario.duration_s,
-             ToTable(runs, options.wide), HowTrue(runs[0], runs[1]));
+             run->happened.all.requests, run->happened.duration_s, ToTable(runs, options.wide),
+             HowTrue(runs[0], runs[1]));
   if (options.json.empty()) return 0;
   const auto written = WriteJson({runs, {}}, options.json);
   return written ? 0 : ReportBadInput(written.error());
@@ -206,7 +217,7 @@ void AddSimulate(CLI::App& app, CommandContext& context) {
                 "Instead of a scenario: what arrived at a server, by its --journal, once as it was "
                 "and once with --policy and --set");
   scenario->excludes(journal);
-  AddOption(*command, "--last", options->last_s, CLI::PositiveNumber,
+  AddOption(*command, "--last", options->last_s, CLI::Range(1e-3, 1e9),
             "Of the journal only the last so many seconds")
       ->needs(journal);
   command->add_option("--policy", options->policy, "Policy instead of the scenario's");

@@ -61,18 +61,19 @@ class Opened {
     fcntl(descriptor_, F_SETFL, 0);  // of a pipe that was given open: wait for its writer
     try {
       text.reserve(std::min(size(), most) + 1);
+      for (;;) {
+        const std::size_t had = text.size();
+        const std::size_t room = text.capacity() - had;
+        const std::size_t more = std::min(room > 0 ? room : kAtOnce, most + 1 - had);
+        text.resize(had + more);
+        const ssize_t got = read(descriptor_, text.data() + had, more);
+        text.resize(had + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+        if (got < 0 && errno != EINTR) cause_ = errno;
+        if (got == 0 || cause_ != 0 || text.size() > most) return cause_ == 0;
+      }
     } catch (const std::exception&) {  // no memory for it, or more than any text can have
       cause_ = ENOMEM;
       return false;
-    }
-    for (;;) {
-      const std::size_t had = text.size();
-      const std::size_t more = std::min(std::max(kAtOnce, text.capacity() - had), most + 1 - had);
-      text.resize(had + more);
-      const ssize_t got = read(descriptor_, text.data() + had, more);
-      text.resize(had + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-      if (got < 0 && errno != EINTR) cause_ = errno;
-      if (got == 0 || cause_ != 0 || text.size() > most) return cause_ == 0;
     }
   }
 

@@ -108,6 +108,7 @@ class Stage final : public Outbox, public Journal {
     const auto lanes = journal_.header.lanes.size();
     switch (record.kind) {
       case Kind::kArrive:
+        if (record.model >= dispatcher_.view().models.size()) return "no such model";
         return record.id >= next_request_ ? nullptr : "request ids must rise";
       case Kind::kFinish: {
         const auto found = running_.find(BatchId{record.id});
@@ -131,13 +132,16 @@ class Stage final : public Outbox, public Journal {
 
   void Feed(const JournalRecord& record) {
     switch (record.kind) {
-      case Kind::kArrive:
+      case Kind::kArrive: {
         next_request_ = record.id + 1;
-        return dispatcher_.Arrive(ModelId{record.model}, {.id = RequestId{record.id},
-                                                          .arrival = record.at,
-                                                          .deadline = record.deadline,
-                                                          .shape = record.shape,
-                                                          .priority = record.priority});
+        const Request request{.id = RequestId{record.id},
+                              .arrival = record.at,
+                              .deadline = record.deadline,
+                              .shape = record.shape,
+                              .priority = record.priority};
+        watch_.Arrived(ModelId{record.model}, request);
+        return dispatcher_.Arrive(ModelId{record.model}, request);
+      }
       case Kind::kFinish: {
         const BatchReport report{record.deadline, record.ended,
                                  static_cast<BatchStatus>(record.detail), record.upload};

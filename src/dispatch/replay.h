@@ -25,6 +25,7 @@ class ReplayWatch {
  public:
   virtual ~ReplayWatch() = default;
   virtual void Configured(std::shared_ptr<const ServedModels>) {}
+  virtual void Arrived(ModelId, const Request&) {}
   virtual void Launched(const Batch&) {}
   virtual void Finished(BatchId, const BatchReport&) {}
   // As of Outbox: requests that end with the batch's report.

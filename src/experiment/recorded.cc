@@ -7,6 +7,7 @@
 #include <ranges>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -71,14 +72,19 @@ class Tale final : public ReplayWatch {
     recorder_.Complete(batch, report, learnt_.at(batch.id.value()));
   }
   void GivenUp(ModelId model, const Request& request, DropReason reason, TimePoint now) override {
-    recorder_.Reject(model, request, reason, now);
+    if (reason == DropReason::kCancelled) {
+      cancelled.insert(request.id.value());
+    } else {
+      recorder_.Reject(model, request, reason, now);
+    }
   }
 
   std::vector<RequestRecord> TakeRecords() { return std::move(recorder_).Take(); }
   const std::vector<std::shared_ptr<const ServedModels>>& served() const { return served_; }
 
   std::map<CellKey, std::vector<Took>> took;
-  std::map<std::uint32_t, LaneTotals> busy;  // by lane
+  std::map<std::uint32_t, LaneTotals> busy;     // by lane
+  std::unordered_set<std::uint64_t> cancelled;  // requests whose clients left
 
  private:
   struct Running {
@@ -109,6 +115,10 @@ Status CheckLanes(const JournalFile& journal) {
       "journal; write a scenario with those lanes instead");
 }
 
+bool AreAlike(const Model& a, const Model& b) {
+  return a.name == b.name && a.exit_count() == b.exit_count();
+}
+
 // By id, what was served when the model was loaded last; null: it never was. An id that several
 // models had cannot be told apart.
 Expected<std::vector<std::shared_ptr<const ServedModels>>> ModelsOf(const Tale& tale) {
@@ -117,11 +127,11 @@ Expected<std::vector<std::shared_ptr<const ServedModels>>> ModelsOf(const Tale& 
     models.resize(std::max(models.size(), each->models.size()));
     for (std::size_t m = 0; m < each->models.size(); ++m) {
       if (!each->models[m].loaded) continue;
-      if (models[m] != nullptr && models[m]->models[m].name != each->models[m].name) {
+      if (models[m] != nullptr && !AreAlike(models[m]->models[m], each->models[m])) {
         return InvalidArgument(
-            fmt::format("model '{}' was unloaded and '{}' took its place while it ran, which is "
-                        "not simulated from a journal",
-                        models[m]->models[m].name, each->models[m].name));
+            fmt::format("model '{}' was loaded where '{}' had been, with another name or other "
+                        "exits, which is not simulated from a journal",
+                        each->models[m].name, models[m]->models[m].name));
       }
       models[m] = each;
     }
@@ -272,8 +282,12 @@ Places AddModels(const std::vector<std::shared_ptr<const ServedModels>>& models,
     const Model& model = served.models[m];
     places[m] = static_cast<std::uint32_t>(scenario.models.size());
     auto [counted, took] = ProfilesOf(served, ModelId{m}, on, tale, profile.service_trace);
+    // A model that was loaded again may have had another id.
+    std::string name = model.name;
+    for (int n = 2; HasModel(scenario, name); ++n) name = fmt::format("{} ({})", model.name, n);
+    counted.name = took.name = name;
     ScenarioModel& listed = scenario.models.emplace_back();
-    listed.name = listed.profile_as = model.name;
+    listed.name = listed.profile_as = name;
     listed.slo_ms = ToMillis(model.slo);
     listed.max_batch = model.max_batch;
     listed.priority = model.priority;
@@ -282,12 +296,14 @@ Places AddModels(const std::vector<std::shared_ptr<const ServedModels>>& models,
     run.counted_on.models.push_back(std::move(counted));
     profile.models.push_back(std::move(took));
     served_models.push_back(model);
+    served_models.back().name = name;
   }
   return places;
 }
 
 // What arrived is known to the dispatcher at its next step.
-void AddArrivals(const JournalFile& journal, const Places& places, RecordedRun& run) {
+void AddArrivals(const JournalFile& journal, const Places& places, const Tale& tale,
+                 RecordedRun& run) {
   Scenario& scenario = run.experiment.scenario;
   run.arrivals.resize(scenario.models.size());
   TimePoint known = kStart;
@@ -295,6 +311,7 @@ void AddArrivals(const JournalFile& journal, const Places& places, RecordedRun& 
     if (record.kind == JournalRecord::Kind::kStep) known = record.at;
     if (record.kind != JournalRecord::Kind::kArrive) continue;
     if (record.model >= places.size() || !places[record.model]) continue;
+    if (tale.cancelled.contains(record.id)) continue;
     run.arrivals[*places[record.model]].push_back({{.arrival = record.at,
                                                     .deadline = record.deadline,
                                                     .shape = record.shape,
@@ -302,14 +319,19 @@ void AddArrivals(const JournalFile& journal, const Places& places, RecordedRun& 
                                                    std::max(known, record.at)});
     scenario.duration_s = std::max(scenario.duration_s, ToSeconds(known - kStart) + 1e-6);
   }
-  for (auto& model : run.arrivals) std::ranges::reverse(model);
+  for (auto& model : run.arrivals) {
+    std::ranges::reverse(model);
+    // The end of a journal that was cut off has no step.
+    TimePoint last = kStart;
+    for (RecordedRequest& each : model) last = each.known = std::max(each.known, last);
+  }
 }
 
 // How it was; `result` has the models.
 RunReport Happened(const JournalHeader& header, const Places& places, TimePoint first, Tale& tale,
                    const Experiment& experiment, SimulationResult result) {
   for (RequestRecord& record : tale.TakeRecords()) {
-    if (!places[record.model]) continue;
+    if (record.model >= places.size() || !places[record.model]) continue;
     record.model = *places[record.model];
     result.records.push_back(record);
     result.last = std::max(result.last, record.ended);
@@ -342,6 +364,11 @@ Expected<RecordedRun> ReadRecorded(const JournalFile& journal, const std::string
   const auto models = ModelsOf(tale);
   if (!models) return std::unexpected(models.error());
   const auto [first, end] = WindowOf(journal, last);
+  constexpr Duration kLongest = Seconds(std::int64_t{24} * 3600);
+  if (end - kStart > kLongest) {
+    return InvalidArgument(
+        "it is longer than a day; write a journal anew (--journal) to try a part");
+  }
   std::vector<std::uint64_t> counts(models->size());
   for (const JournalRecord& record : journal.records) {
     const bool arrives = record.kind == JournalRecord::Kind::kArrive;
@@ -356,24 +383,31 @@ Expected<RecordedRun> ReadRecorded(const JournalFile& journal, const std::string
   const LaneClass on = journal.header.lanes.front().lane_class;
   const Places places = AddModels(*models, on, counts, tale, run, result.models);
   if (scenario.models.empty()) return InvalidArgument("no request came for a model that is loaded");
-  AddArrivals(journal, places, run);
+  AddArrivals(journal, places, tale, run);
   run.happened = Happened(journal.header, places, first, tale, run.experiment, std::move(result));
   return run;
 }
 
 Expected<RunReport> SimulateRecorded(const RecordedRun& run, const std::vector<Duration>& slos) {
   const Scenario& scenario = run.experiment.scenario;
+  if (scenario.process != ArrivalProcess::kPoisson || !scenario.schedule.empty() ||
+      scenario.front_call_us > 0 || scenario.front_byte_ns > 0) {
+    return InvalidArgument(
+        "what arrives is what the journal has: [arrivals] and [front] cannot be set");
+  }
   auto policy = MakePolicy(scenario.policy);
   if (!policy) return std::unexpected(policy.error());
   std::vector<std::vector<RecordedRequest>> arrivals = run.arrivals;
-  constexpr double kSame = 0.05;  // the way to the server is taken off a client's time
+  constexpr double kSame = 0.1;  // the way to the server is taken off a client's time
   for (std::size_t m = 0; m < arrivals.size(); ++m) {
     const Duration slo = FromMillis(scenario.models[m].slo_ms);
     if (slo == slos[m]) continue;
     for (auto& [request, known] : arrivals[m]) {
       const double had = ToMillis(request.deadline - request.arrival);
-      if (std::abs(had - ToMillis(slos[m])) > kSame * ToMillis(slos[m])) continue;
-      request.deadline += slo - slos[m];
+      if (std::abs(had - ToMillis(slos[m])) <= kSame * ToMillis(slos[m])) {
+        request.deadline += slo - slos[m];
+      }
+      request.deadline = std::min(request.deadline, request.arrival + slo);
     }
   }
   const auto result = Simulate(scenario, run.experiment.profile, **policy,

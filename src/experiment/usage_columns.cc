@@ -18,7 +18,8 @@ std::string Percent(double ratio) { return fmt::format("{:.1f}", 100 * ratio); }
 std::string Rate(double rps) { return fmt::format("{:.{}f}", rps, rps < 100 ? 1 : 0); }
 
 void AddUsageColumns(TextTable& table) {
-  table.AddColumns("batch [(P10/50/90)]|queue P50 [ms]|P99 [ms]|lanes [touched]|busy [%]|idle [%]");
+  table.AddColumns(
+      "batch [(P10/50/90)]~9|queue P50 [ms]~7|P99 [ms]~6|lanes [touched]~8|busy [%]~4|idle [%]~5");
 }
 
 std::vector<std::string> UsageCells(const std::vector<RunReport>& runs) {

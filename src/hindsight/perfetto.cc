@@ -44,7 +44,7 @@ constexpr std::uint32_t kAnnotation = 4, kType = 9, kTrack = 11, kName = 23, kCo
 constexpr std::uint64_t kBegin = 1, kEnd = 2, kInstant = 3, kCounter = 4;
 }  // namespace event
 namespace annotation {
-constexpr std::uint32_t kUint = 3, kDouble = 5, kName = 10;
+constexpr std::uint32_t kUint = 3, kName = 10;
 }
 
 constexpr std::uint64_t kProcessTrack = 1;
@@ -147,7 +147,13 @@ void PerfettoTrace::Arrived(ModelId model, const Request& request) {
     Annotate(event, "time_us", Micros(request.deadline - request.arrival));
   }
   AddPacket(bytes_, packet::kTrackEvent, event, request.arrival);
-  waiting_[{request.arrival, model.value()}] += 1;
+  Wait(model, request, true, request.arrival);
+}
+
+void PerfettoTrace::Wait(ModelId model, const Request& request, bool waits, TimePoint at) {
+  const std::uint64_t id = request.id.value();
+  const bool changes = waits ? waits_.insert(id).second : waits_.erase(id) > 0;
+  if (changes) waiting_[{at, model.value()}] += waits ? 1 : -1;
 }
 
 void PerfettoTrace::Launched(const Batch& batch) {
@@ -162,10 +168,8 @@ void PerfettoTrace::Launched(const Batch& batch) {
   running.slot = first_slot_[batch.lane.value()];
   while (running.slot + 1 < end && taken_[running.slot]) ++running.slot;
   taken_[running.slot] = true;
-  for (const Request& request : batch.requests) {
-    Arrived(batch.model, request);
-    Left(batch.model, batch.start);
-  }
+  running.model = batch.model;
+  for (const Request& request : batch.requests) Wait(batch.model, request, false, batch.start);
   running.requests.assign(batch.requests.begin(), batch.requests.end());
   running_[batch.id.value()] = std::move(running);
 }
@@ -182,6 +186,10 @@ void PerfettoTrace::Finished(BatchId id, const BatchReport& report) {
   for (const Request& request : running.requests) {
     AddFixed(event, event::kFlow, request.id.value() + 1);
     late += report.ended > request.deadline ? 1 : 0;
+    // Rows of a batch that was lost, or stopped for another, wait again.
+    const bool again =
+        report.status == BatchStatus::kLost || report.status == BatchStatus::kAborted;
+    if (again) Wait(running.model, request, true, report.ended);
   }
   Annotate(event, "late_rows", late);
   Annotate(event, "expected_us", Micros(running.expected_end - running.decided));
@@ -192,14 +200,18 @@ void PerfettoTrace::Finished(BatchId id, const BatchReport& report) {
 
 void PerfettoTrace::GivenUp(ModelId model, const Request& request, DropReason reason,
                             TimePoint now) {
-  Arrived(model, request);
-  Left(model, now);
+  Wait(model, request, false, now);
   std::string event = EventOf(event::kInstant, TrackOf(model), WhyOf(reason));
   AddFixed(event, event::kFlow, request.id.value() + 1);
   AddPacket(bytes_, packet::kTrackEvent, event, now);
 }
 
 std::string PerfettoTrace::Take() && {
+  // What the journal has no end of is drawn open.
+  for (const auto& [id, running] : running_) {
+    AddPacket(bytes_, packet::kTrackEvent,
+              EventOf(event::kBegin, slot_tracks_[running.slot], running.name), running.decided);
+  }
   std::vector<int> waits(served_ == nullptr ? 0 : served_->models.size());
   counters_.resize(waits.size());
   for (const auto& [key, change] : waiting_) {

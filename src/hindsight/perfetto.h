@@ -8,6 +8,8 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "core/plan.h"
@@ -21,6 +23,7 @@ class PerfettoTrace final : public ReplayWatch {
   explicit PerfettoTrace(const std::vector<LaneSpec>& lanes);
 
   void Configured(std::shared_ptr<const ServedModels> served) override;
+  void Arrived(ModelId model, const Request& request) override;
   void Launched(const Batch& batch) override;
   void Finished(BatchId batch, const BatchReport& report) override;
   void GivenUp(ModelId model, const Request& request, DropReason reason, TimePoint now) override;
@@ -31,13 +34,14 @@ class PerfettoTrace final : public ReplayWatch {
  private:
   struct Running {
     std::string name;  // of the slice: model, exit and rows
+    ModelId model;
     std::size_t slot = 0;
     TimePoint decided, expected_end;
     std::vector<Request> requests;
   };
   std::uint64_t TrackOf(ModelId model);
-  void Arrived(ModelId model, const Request& request);
-  void Left(ModelId model, TimePoint at) { waiting_[{at, model.value()}] -= 1; }
+  // It waits from then on, or no longer: where it does so already, nothing changes.
+  void Wait(ModelId model, const Request& request, bool waits, TimePoint at);
 
   std::string bytes_;
   std::shared_ptr<const ServedModels> served_;
@@ -46,6 +50,7 @@ class PerfettoTrace final : public ReplayWatch {
   std::vector<bool> taken_;                 // by lane and slot
   std::unordered_map<std::uint64_t, Running> running_;
   std::map<std::string, std::uint64_t> model_tracks_;
+  std::unordered_set<std::uint64_t> waits_;  // requests
   // By instant and model, how many more wait from there on.
   std::map<std::pair<TimePoint, std::uint32_t>, int> waiting_;
   std::vector<std::uint64_t> counters_;  // by model; 0: none yet

@@ -90,6 +90,7 @@ TEST(Perfetto, ABatchIsASliceOfItsLaneAndFlowsLeadToIt) {
   const std::vector<Request> requests = {
       {.id = RequestId{7}, .arrival = kStart + Millis(1), .deadline = kStart + Millis(9)},
       {.id = RequestId{8}, .arrival = kStart + Millis(2), .deadline = kStart + Millis(30)}};
+  for (const Request& request : requests) trace.Arrived(ModelId{0}, request);
   trace.Launched({.id = BatchId{3},
                   .model = ModelId{0},
                   .lane = LaneId{0},
@@ -97,8 +98,9 @@ TEST(Perfetto, ABatchIsASliceOfItsLaneAndFlowsLeadToIt) {
                   .expected_end = kStart + Millis(8),
                   .requests = requests});
   trace.Finished(BatchId{3}, {.started = kStart + Millis(4), .ended = kStart + Millis(10)});
-  trace.GivenUp(ModelId{0}, {.id = RequestId{9}, .arrival = kStart + Millis(5)}, DropReason::kShed,
-                kStart + Millis(6));
+  const Request third{.id = RequestId{9}, .arrival = kStart + Millis(5)};
+  trace.Arrived(ModelId{0}, third);
+  trace.GivenUp(ModelId{0}, third, DropReason::kShed, kStart + Millis(6));
   Read read(std::move(trace).Take());
 
   std::multimap<std::uint64_t, std::string> flows;  // where each leads, by instant

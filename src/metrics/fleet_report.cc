@@ -27,8 +27,8 @@ std::string InPercent(double share) { return fmt::format("{:.1f}", 100 * share);
 std::string FleetPipelines(const FleetReport& report) {
   TextTable table;
   table.AddColumns(
-      "pipeline|SLO [ms]|offered [results/s]|effective [on time/s]|late [/s]|"
-      "on time [%]|P50 [ms]|P95 [ms]|P99 [ms]");
+      "pipeline|SLO [ms]~2|offered [results/s]~3|effective [on time/s]|late [/s]~1|"
+      "on time [%]|P50 [ms]~5|P95 [ms]~4|P99 [ms]");
   const double seconds = report.duration_s;
   for (const FleetPipelineReport& each : report.pipelines) {
     const double share = each.offered > 0
@@ -48,7 +48,7 @@ std::string FleetPipelines(const FleetReport& report) {
 
 std::string FleetStages(const FleetReport& report) {
   TextTable table;
-  table.AddColumns("stage|runs|answered|expired|shed|link late|link full|cancelled");
+  table.AddColumns("stage|runs|answered|expired|shed|link late~1|link full~2|cancelled~3");
   for (const FleetStageReport& each : report.stages) {
     table.Add({fmt::format("{}/{} on {}", each.pipeline, each.stage,
                            each.device.empty() ? "none" : each.device),
@@ -63,8 +63,8 @@ std::string FleetStages(const FleetReport& report) {
 std::string FleetDevices(const FleetReport& report) {
   TextTable table;
   table.AddColumns(
-      "device or link|busy [%]|memory [MB]|sent [MB]|sent [messages]|"
-      "dropped [messages]");
+      "device or link|busy [%]|memory [MB]|sent [MB]|sent [messages]~2|"
+      "dropped [messages]~1");
   for (const FleetDeviceReport& each : report.devices) {
     table.Add({each.name, InPercent(each.busy), fmt::format("{:.0f}", each.memory_mb)});
   }
@@ -105,9 +105,9 @@ std::string FleetTable(const FleetReport& report) {
 std::string FleetComparison(std::span<const FleetReport> reports) {
   TextTable table;
   table.AddColumns(
-      "planner, policy|seeds|offered [results/s]|effective [on time/s]|"
-      "least [on time/s]|most [on time/s]|late [/s]|on time [%]|of first [%]|"
-      "servers [MB]");
+      "planner, policy|seeds~6|offered [results/s]~4|effective [on time/s]|"
+      "least [on time/s]~7|most [on time/s]~8|late [/s]~3|on time [%]|of first [%]~2|"
+      "servers [MB]~5");
   const bool exits = std::ranges::any_of(reports, &FleetReport::exits);
   if (exits) table.AddColumn("value", "/s");
   double first = 0;

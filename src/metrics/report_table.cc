@@ -51,26 +51,27 @@ std::string BusyOf(const RunReport& run) {
 struct Column {
   std::string what;
   std::string unit;
+  int spare;  // as TextTable has it
   std::function<std::string(const Summary&)> text;
 };
 
 // The columns that all rows share, after the name and before the lanes.
 std::vector<Column> FigureColumns(std::span<const RunReport> runs) {
   std::vector<Column> columns = {
-      {"offered", "r/s", [](const Summary& s) { return Rate(s.offered_rps); }},
-      {"goodput", "r/s", [](const Summary& s) { return Rate(s.goodput_rps); }},
-      {"viol.", "%", [](const Summary& s) { return Percent(s.bad_ratio); }},
-      {"P50", "ms", [](const Summary& s) { return Millis(s.p50_ms); }},
-      {"P95", "ms", [](const Summary& s) { return Millis(s.p95_ms); }},
-      {"P99", "ms", [](const Summary& s) { return Millis(s.p99_ms); }},
-      {"batch", "", [](const Summary& s) { return fmt::format("{:.1f}", s.mean_batch); }},
+      {"offered", "r/s", 4, [](const Summary& s) { return Rate(s.offered_rps); }},
+      {"goodput", "r/s", 0, [](const Summary& s) { return Rate(s.goodput_rps); }},
+      {"viol.", "%", 0, [](const Summary& s) { return Percent(s.bad_ratio); }},
+      {"P50", "ms", 7, [](const Summary& s) { return Millis(s.p50_ms); }},
+      {"P95", "ms", 5, [](const Summary& s) { return Millis(s.p95_ms); }},
+      {"P99", "ms", 0, [](const Summary& s) { return Millis(s.p99_ms); }},
+      {"batch", "", 6, [](const Summary& s) { return fmt::format("{:.1f}", s.mean_batch); }},
   };
   const auto any = [&](auto holds) { return std::any_of(runs.begin(), runs.end(), holds); };
   if (any([](const RunReport& run) { return run.all.accuracy > 0; })) {
-    columns.push_back({"acc", "%", [](const Summary& s) { return Accuracy(s.accuracy); }});
+    columns.push_back({"acc", "%", 0, [](const Summary& s) { return Accuracy(s.accuracy); }});
   }
   if (any([](const RunReport& run) { return run.all.measured_accuracy.has_value(); })) {
-    columns.push_back({"real acc", "%", [](const Summary& s) {
+    columns.push_back({"real acc", "%", 1, [](const Summary& s) {
                          return s.measured_accuracy ? Accuracy(*s.measured_accuracy) : "-";
                        }});
   }
@@ -140,17 +141,18 @@ std::string ToTable(std::span<const RunReport> runs, bool wide) {
   TextTable grid;
   grid.AddColumn("policy", "");
   for (const auto& [key, value] : runs.front().settings) grid.AddColumn(key, "");
-  grid.AddColumn("SLO", "ms");
-  for (const Column& column : columns) grid.AddColumn(column.what, column.unit);
-  if (limited) grid.AddColumn("limit", "%");  // largest batch always/as the rate allows
+  grid.AddColumn("SLO", "ms", 3);
+  for (const Column& column : columns) grid.AddColumn(column.what, column.unit, column.spare);
+  if (limited) grid.AddColumn("limit", "%", 9);  // largest batch always/as the rate allows
   const std::size_t levels = runs.front().priorities.size();
   for (const PrioritySummary& level : runs.front().priorities) {
     grid.AddColumn(fmt::format("viol. {}", level.priority), "%");
   }
   const bool several =
       std::ranges::any_of(runs, [](const auto& run) { return run.lanes.size() > 1; });
-  if (several) grid.AddColumn("lanes", "touched");
-  grid.AddColumns("busy [%]|exits [%]");
+  if (several) grid.AddColumn("lanes", "touched", 8);
+  grid.AddColumn("busy", "%", 2);
+  grid.AddColumn("exits", "%");
   for (const RunReport& run : runs) {
     std::vector<std::string> row = {run.policy};
     for (const auto& [key, value] : run.settings) row.push_back(value);

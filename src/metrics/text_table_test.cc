@@ -37,10 +37,40 @@ TEST(TextTable, SaysNothingMoreWhereAllNamesFit) {
   EXPECT_THAT(Wide({"fifo", "eighteen columns.."}).Print(), Not(HasSubstr("[1]")));
 }
 
+// Numbers that a terminal has no room for would wrap, and no column could be followed.
+TEST(TextTable, WhatCanBeSparedGoesFirstAndIsNamed) {
+  TextTable table;
+  table.AddColumn("policy", "");
+  table.AddColumn(std::string(50, 'x'), "", 1);
+  table.AddColumn(std::string(40, 'y'), "", 9);
+  table.AddColumn(std::string(30, 'z'), "");
+  table.Add({"fifo", "1", "2", "3"});
+  EXPECT_THAT(table.Print(), Not(HasSubstr("want of width")));
+  TextTable::SetWidth(120);
+  const std::string text = table.Print();
+  EXPECT_THAT(text, HasSubstr(std::string(50, 'x') + "  " + std::string(30, 'z')));
+  EXPECT_THAT(text, HasSubstr("\nnot shown, for want of width: " + std::string(40, 'y') + " ("));
+  TextTable::SetWidth(80);
+  const std::string narrow = table.Print();
+  TextTable::SetWidth(120);
+  EXPECT_THAT(narrow,
+              HasSubstr("want of width: " + std::string(40, 'y') + ", " + std::string(50, 'x')));
+  EXPECT_THAT(narrow, HasSubstr("fifo"));
+}
+
+TEST(TextTable, AColumnThatSaysNothingIsNotShown) {
+  TextTable table;
+  table.AddColumns("policy|goodput [r/s]|busy [%]|exits [%]");
+  table.Add({"fifo", "7", "-"});
+  table.Add({"horizon", "8", "", "-"});
+  EXPECT_EQ(table.Print(),
+            "policy   goodput\n             r/s\nfifo           7\nhorizon        8\n");
+}
+
 // A column without a unit, units of several words, and brackets that are no unit.
 TEST(TextTable, ColumnsOfOneStringAreThoseOfTheirOwn) {
   TextTable one, other;
-  one.AddColumns("a, b|SLO [ms]|effective [on time/s]|[x] y");
+  one.AddColumns("a, b|SLO [ms]~1|effective [on time/s]|[x] y");
   other.AddColumn("a, b", "");
   other.AddColumn("SLO", "ms");
   other.AddColumn("effective", "on time/s");

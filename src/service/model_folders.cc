@@ -118,7 +118,9 @@ std::string WhyNotConfigured(const fs::path& model) {
        it.increment(failed)) {
     if (it.depth() > 0) it.disable_recursion_pending();
     const std::string name = it->path().filename().string();
-    if (!name.starts_with("config.p") && name != "config.txt") continue;
+    const bool meant = name.starts_with("config.pb") || name.starts_with("config.prototxt") ||
+                       name == "config.txt";
+    if (!meant) continue;
     return fmt::format("{}: is not read; move it to {}", it->path().string(), right.string());
   }
   return "";

@@ -319,6 +319,7 @@ void Connection::OnHandled(std::optional<CallId> call) {
   reader_.request().body_owner = nullptr;  // whoever needs the body holds it by now
   if (phase_ == Phase::kClosed) {
     if (call) server_->handler->Cancel(*call);  // the client left meanwhile
+    early_ = nullptr;                           // it holds this connection
     return;
   }
   call_ = call;
@@ -326,6 +327,13 @@ void Connection::OnHandled(std::optional<CallId> call) {
 }
 
 void Connection::Answer(std::move_only_function<HttpResponse()> make) {
+  // A call that was answered while it was handled (HandleOn) goes on as soon as that is done.
+  if (thread().io().get_executor().running_in_this_thread() && phase_ == Phase::kHandling &&
+      !handled_) {
+    server_->delay.Note({});
+    early_ = std::move(make);
+    return;
+  }
   asio::post(thread().io(),
              [self = Self(), make = std::move(make), posted = Clock::now()]() mutable {
                self->server_->delay.Note(Clock::now() - posted);

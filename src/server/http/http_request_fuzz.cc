@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "server/http/fake_service.h"
+#include "server/http/fake_service_for_test.h"
 #include "server/http/kserve_handler.h"
 #include "server/http/request_reader.h"
 

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/http/fake_service.h"
+#include "server/http/fake_service_for_test.h"
 #include "server/http/http_server.h"
 #include "server/http/loopback_client_for_test.h"
 
