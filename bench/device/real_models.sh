@@ -53,7 +53,9 @@ for set in exits street; do
   stop "$set-processor" >/dev/null
 done
 profile exits --models "$home/exits"
-for share in 25 50; do profile "exits-$share" --models "$home/exits" --only ee_l --share $share; done
+for share in 25 50; do
+  profile "exits-$share" --models "$home/exits" --only ee_l --share $share
+done
 serve exits --models "$home/exits" --device cuda:0 --lanes 2 --profile "$out/exits.json"
 answers compare "$home/exits.json" | tee "$out/answers-exits.log"
 for protocol in http grpc; do

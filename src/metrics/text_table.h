@@ -16,8 +16,8 @@ namespace tactus {
 // names in full.
 class TextTable {
  public:
-  // Of lines of all tables: the terminal's, before the first table. Where nobody sets it, lines have
-  // 120 columns and no column is spared.
+  // Of lines of all tables: the terminal's, before the first table. Where nobody sets it, lines
+  // have 120 columns and no column is spared.
   static void SetWidth(std::size_t columns);
 
   // `spare`: whether the column can be spared, and before those with a smaller one; 0: no.

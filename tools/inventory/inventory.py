@@ -18,7 +18,8 @@ KINDS = {
     "metric": (("src/",), r'"(tactus_[a-z_]+)"'),
     "route": (("docs/reference/http.md", "docs/http.md"), r"`((?:GET |POST |DELETE )?/[\w/{}.$-]+)`"),
     "scenario key": (("src/workload/scenario_fields",), r'Field<\w+>\{\s*"(\w+)",\s*"(\w+)"'),
-    "configuration key": (("src/server/kserve/",), r'(?:FindParameter\([\w.()]+|Parameter\(), "(\w+)"'),
+    "configuration key": (("src/server/kserve/",),
+                          r'(?:FindParameter\([\w.()]+|Parameter\(), "(\w+)"'),
     "error code": (("src/base/expected.h",), r"^\s+(k[A-Z]\w+),"),
 }
 TESTS = re.compile(r"_test\b|_testing|_for_test|_fuzz|/tests/|_bench\b")
