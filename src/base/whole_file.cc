@@ -58,7 +58,7 @@ class Opened {
   // Reads on to the end, but no more than one byte beyond `most`. False: cause() says why.
   bool ReadTo(std::string& text, std::size_t most) {
     constexpr std::size_t kAtOnce = 1 << 16;
-    fcntl(descriptor_, F_SETFL, 0);  // of a pipe that was given open: wait for its writer
+    if (!regular()) fcntl(descriptor_, F_SETFL, 0);  // a pipe that was given open: its writer
     try {
       text.reserve(std::min(size(), most) + 1);
       for (;;) {

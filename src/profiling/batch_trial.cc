@@ -25,26 +25,35 @@ constexpr std::int64_t kOddSize = 7;  // for one round: some graphs mix rows of 
 constexpr std::int64_t kMostElements = std::int64_t{1} << 24;  // of an input of a made-up row
 
 struct Round {
-  SampleDraw::Noise noise = SampleDraw::Noise::kNormal;
+  using Noise = SampleDraw::Noise;
+  std::array<Noise, 4> noise{};
   // Of the rows that run together. One that is far larger than its neighbours shows what is shared:
   // a scale, a mean, a sum.
   std::array<double, 4> scales{};
   std::array<int, 4> integers{};  // the most; what has no such index is given 9, 1 and zeros
   double slack = 1;               // large numbers magnify rounding
 };
+constexpr std::array<Round::Noise, 4> All(Round::Noise noise) {
+  return {noise, noise, noise, noise};
+}
 constexpr std::array<Round, 5> kRounds{{
-    {.scales = {1, 10, 0.1, 3}, .integers = {9, 9, 9, 9}},
-    {.scales = {10, 0.1, 3, 1}, .integers = {1, 1, 1, 1}},
+    {.noise = All(Round::Noise::kNormal), .scales = {1, 10, 0.1, 3}, .integers = {9, 9, 9, 9}},
+    // Rows with negative numbers beside rows without, and one of zeros: a graph that looks at all
+    // of a batch to see which kind it has finds both.
+    {.noise = {Round::Noise::kNormal, Round::Noise::kFraction, Round::Noise::kNegative,
+               Round::Noise::kNormal},
+     .scales = {10, 1, 3, 0},
+     .integers = {1, 1, 1, 0}},
     // Logarithms and square roots take no negative numbers, and other functions none above 1. These
     // rows are as like each other as those that a model is measured with.
-    {.noise = SampleDraw::Noise::kFraction, .scales = {1, 1, 1, 1}, .integers = {9, 9, 9, 9}},
+    {.noise = All(Round::Noise::kFraction), .scales = {1, 1, 1, 1}, .integers = {9, 9, 9, 9}},
     // A way that a graph takes far below zero alone.
-    {.noise = SampleDraw::Noise::kNegative,
+    {.noise = All(Round::Noise::kNegative),
      .scales = {1, 300, 30, 100},
      .integers = {9, 9, 9, 9},
      .slack = 10},
     // Pictures of 255 and of 1, of 8 and of 16 bits, real token numbers.
-    {.noise = SampleDraw::Noise::kPositive,
+    {.noise = All(Round::Noise::kPositive),
      .scales = {1, 300, 30, 100},
      .integers = {9, 1000, 99, 1000},
      .slack = 10},
@@ -190,7 +199,7 @@ bool Trial::DrawRows(std::size_t round, int integers) {
     auto row = SampleRow::Make(spec_, SampleDraw{.seed = 100 * (round + 1) + r,
                                                  .scale = integers > 0 ? plan.scales[r] : 1,
                                                  .integers = std::min(integers, plan.integers[r]),
-                                                 .noise = plan.noise});
+                                                 .noise = plan.noise[r]});
     if (!row) return false;
     const RowInputs inputs = row->inputs();
     std::vector<std::shared_ptr<const BatchOutput>> outputs;
@@ -415,7 +424,7 @@ bool Trial::TryLabels() {
                                                             : r == n - 1 ? 3.0
                                                                          : 1.0,
                                                    .integers = 9,
-                                                   .noise = kRounds[round % 3].noise});
+                                                   .noise = kRounds[round % 3].noise[0]});
       if (!row) return true;
       rows_.push_back(*std::move(row));
     }

@@ -103,7 +103,10 @@ Status JudgeDeclared(const ModelSpec& spec, Trial& trial, const BatchTrial& batc
           AtBatch(spec), spec.name, spec.max_batch, batch.chance));
       return {};
     case BatchTrial::End::kUntried:
-      said.push_back(Untried(spec, batch.why));
+      said.push_back(fmt::format(
+          "{}max_batch_size is {}, and whether its rows depend on each other is not known: {}; "
+          "state 0 where they do, and the first dimension in all dims",
+          AtBatch(spec), spec.max_batch, Untried(spec, batch.why)));
       return {};
     case BatchTrial::End::kSilent:
       said.push_back(fmt::format(
@@ -160,6 +163,7 @@ Expected<TriedModel> LoadTried(ModelSpec spec, Engine& engine, std::span<const L
                                BatchId first) {
   const bool assumed = spec.max_batch < 0 || spec.batch_origin == BatchOrigin::kAssumed;
   if (assumed) spec.assumed_batch = spec.max_batch;
+  const bool shown = !spec.found_shapes.empty();  // by a call
   ModelSpec declared = spec;
   TriedModel tried{.spec = std::move(spec)};
   auto handles = LoadOnLanes(tried.spec, engine, lanes);
@@ -197,6 +201,7 @@ Expected<TriedModel> LoadTried(ModelSpec spec, Engine& engine, std::span<const L
       Unload(engine, tried.handles);
       return std::unexpected(std::move(fine.error()));
     }
+    tried.untried = batch.end == BatchTrial::End::kUntried && !shown;
     const auto most = static_cast<std::size_t>(std::min(tried.spec.max_batch, kMostTogether));
     if (batch.end == BatchTrial::End::kHolds && batch.rows > 0 && batch.rows < most) {
       tried.rows =

@@ -34,7 +34,7 @@ struct TriedModel {
   bool ran = true;  // a made-up row did, or the engine tries none
   // How many rows were tried together, as a line for people; empty: as many as will be.
   std::string rows;
-  // The batch was not declared, and no made-up row ran: what it is, real calls may tell.
+  // No made-up row ran: whether the batch holds, real calls may tell.
   bool untried = false;
   // The batch was not declared, and it runs without one, though nothing was shown against it.
   bool undecided = false;

@@ -118,7 +118,8 @@ TEST(ModelTrial, RowsThatDependOnEachOtherAreNone) {
 // Of a quantized classifier, few rows are so near to another label that the others decide.
 TEST(ModelTrial, LabelsThatSeldomDependOnTheOthersAreNone) {
   const auto labels = [](float weight) {
-    return Each([weight](float x, float mean) { return std::floor(x + weight * mean); });
+    // No -0, whose bits are another label's.
+    return Each([weight](float x, float mean) { return std::floor(x + weight * mean) + 0.0f; });
   };
   for (const float weight : {0.0f, 3e-3f}) {
     GraphEngine engine(labels(weight));
@@ -231,6 +232,53 @@ TEST(ModelTrial, WhatCannotBeTriedIsNotSaidToDependOnAnything) {
   EXPECT_THAT(Said(*tried), HasSubstr("could not be tried"));
   EXPECT_THAT(Said(*tried), HasSubstr("profile_shape"));
   EXPECT_THAT(Said(*tried), Not(HasSubstr("does not run in batches")));
+}
+
+// Without this a batch that was declared and false was served for good, with no word of its line.
+TEST(ModelTrial, ADeclaredBatchThatNoRowFitsIsTriedWithTheShapesOfACall) {
+  GraphEngine engine([](const Table& rows) -> std::optional<Table> {
+    if (rows[0].size() != 80) return std::nullopt;
+    Table mean(rows.size(), rows[0]);
+    for (std::size_t r = 1; r < rows.size(); ++r) mean[r] = mean[0];
+    return mean;
+  });
+  ModelSpec spec = GraphSpec(4, {-1, -1});
+  spec.batch_place = "m/config.pbtxt:3:1";
+  const auto tried = TryGraph(engine, spec);
+  ASSERT_TRUE(tried);
+  EXPECT_TRUE(tried->untried);
+  EXPECT_THAT(Said(*tried), HasSubstr("m/config.pbtxt:3:1: max_batch_size is 4, and whether its "
+                                      "rows depend on each other is not known"));
+  spec.found_shapes = {{"x", {1, 80}}};
+  const auto again = TryGraph(engine, spec);
+  ASSERT_TRUE(again);
+  EXPECT_FALSE(again->untried);
+  EXPECT_THAT(Said(*again), HasSubstr("answers depend on what else is in the batch"));
+  spec.found_shapes = {{"x", {1, 40}}};
+  const auto in_vain = TryGraph(engine, spec);
+  ASSERT_TRUE(in_vain);
+  EXPECT_FALSE(in_vain->untried) << "it would be tried with each call";
+}
+
+// A picture's range is told by its numbers, and a whole batch's by those of one row in it.
+TEST(ModelTrial, ARangeThatAllRowsDecideTogetherIsADependence) {
+  for (const bool zeros : {false, true}) {
+    GraphEngine engine([zeros](const Table& rows) {
+      bool found = false;
+      for (const auto& row : rows) {
+        for (const float x : row) found = found || (zeros ? x != 0 : x < 0);
+      }
+      Table table = rows;
+      for (auto& row : table) {
+        for (float& x : row) x = found ? x : 2 * x + 1;
+      }
+      return std::optional(table);
+    });
+    const auto tried = TryGraph(engine, GraphSpec(-1, {-1, 64}));
+    ASSERT_TRUE(tried);
+    EXPECT_EQ(tried->spec.max_batch, 0) << zeros;
+    EXPECT_THAT(Said(*tried), HasSubstr("answers depend on what else is in the batch"));
+  }
 }
 
 // A detector's list of the best: rounding swaps two near ties in one of the trial's rounds, where

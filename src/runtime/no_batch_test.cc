@@ -1,5 +1,6 @@
 // A batch that is none: without this, answers would be stitched together of rows whose batch had
 // another shape, and callers of a model that nobody declared to batch would get errors.
+#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -156,6 +157,29 @@ TEST(NoBatch, AModelThatNobodyCouldTryIsTriedWithTheShapesOfItsFirstCall) {
   ASSERT_TRUE(h.replies.Await(call).status);
   while ((*h.runtime->Find("m", -1))->max_batch == 0) std::this_thread::yield();
   EXPECT_EQ((*h.runtime->Find("m", -1))->max_batch, 4);
+}
+
+// A batch that was declared is tried then too, and stays what it was declared to be.
+TEST(NoBatch, ADeclaredBatchThatNobodyCouldTryIsTriedWithTheShapesOfItsFirstCall) {
+  Log log;
+  Harness h(OneLaneThatLogs(log));
+  h.engine.tries = true;
+  std::atomic<int> of_77{0};
+  h.engine.verdict = [&](const std::string&, const BatchJob& job) -> Status {
+    if (job.rows[0].inputs[0].shape[1] != 77) return Internal("it takes 77 numbers");
+    ++of_77;
+    return {};
+  };
+  h.runtime->Start();
+  ModelSpec spec = FloatModel("m");
+  spec.inputs[0].dims = spec.outputs[0].dims = {-1, -1};
+  spec.batch_place = "m/config.pbtxt:3:1";
+  ASSERT_TRUE(h.runtime->Serve(spec));
+  EXPECT_THAT(log.text, HasSubstr("m/config.pbtxt:3:1: max_batch_size is 8, and whether its rows"));
+  const auto call = h.Send("m", std::vector<float>(77, 5), {1, 77});
+  ASSERT_TRUE(h.replies.Await(call).status);
+  while (of_77 < 10) std::this_thread::yield();  // the trial
+  EXPECT_EQ((*h.runtime->Find("m", -1))->max_batch, 8);
 }
 
 }  // namespace

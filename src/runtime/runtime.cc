@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "engines/isolated/sharing_famine.h"
 #include "platform/cpu_affinity.h"
 #include "platform/memory_reserve.h"
 #include "runtime/calls/call_rows.h"
@@ -400,13 +401,18 @@ bool Runtime::Live() const { return body_->repository != nullptr && !body_->stop
 
 bool Runtime::Ready() const {
   const bool models = !body_->options.strict_readiness || body_->repository->Ready();
-  return body_->accepting.load() && models && !body_->loop.AllHeld() && !body_->LacksMemory();
+  return body_->accepting.load() && models && !body_->loop.AllHeld() && !body_->LacksMemory() &&
+         !SharingFamine::Lasts();
 }
 
 Status Runtime::ModelReady(std::string_view model, std::int64_t version) const {
   Status loaded = body_->repository->ModelReady(model, version);
   if (!loaded) return loaded;
   if (body_->LacksMemory()) return Fail(ErrorCode::kResourceExhausted, kNoMemory);
+  if (SharingFamine::Lasts()) {
+    return Fail(ErrorCode::kResourceExhausted,
+                "the system gives no memory to share with engines' processes (ulimit -n, -f, -v)");
+  }
   if (!body_->loop.AllHeld()) return loaded;
   return Fail(ErrorCode::kUnavailable,
               fmt::format("model '{}': no lane runs batches for now: each is held by a run that "

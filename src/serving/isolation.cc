@@ -7,6 +7,9 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+#include <sys/resource.h>
+
 #include "engines/isolated/process_host.h"
 #include "serving/device.h"
 #include "serving/idle_memory.h"
@@ -37,6 +40,14 @@ Status CheckIsolation(const ServeOptions& options) {
   }
   if (options.engine == "emulated") {
     return InvalidArgument("--isolate: the emulated engine runs no graph; leave --isolate out");
+  }
+  constexpr rlim_t kLeast = rlim_t{64} << 20;
+  rlimit files{};
+  if (getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur < kLeast) {
+    return InvalidArgument(
+        fmt::format("--isolate: files may have {} bytes here (ulimit -f), and the memory that is "
+                    "shared with engines' processes is files: allow {} or more",
+                    files.rlim_cur, kLeast));
   }
   return {};
 }

@@ -128,7 +128,8 @@ class Goodput(CommandCase):
                  says="too short a run to judge a load by")
 
     def test_rows_of_policies_with_long_names_can_be_told_apart(self):
-        names = [f"symphony:gather=window,aim=0.8,lead={lead}" for lead in (0.1, 0.2)]
+        names = [f"symphony:when=frontrun,gather=window,aim=0.8,rate=1000,data=0.1,lead={lead}"
+                 for lead in (0.1, 0.2)]
         # Such a short run has too few requests for a peak, which is goodput's exit code 1.
         for words, code in ((["compare", "--sweep", "rate_rps=100"], 0),
                             (["goodput", "--seeds", 1], 1)):

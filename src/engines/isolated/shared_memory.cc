@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "engines/isolated/sharing_famine.h"
+
 namespace tactus::isolated {
 
 Expected<SharedMemory> SharedMemory::Make(std::size_t bytes) {
@@ -18,6 +20,7 @@ Expected<SharedMemory> SharedMemory::Make(std::size_t bytes) {
   if (!made) {
     const int why = errno;
     if (descriptor >= 0) close(descriptor);
+    SharingFamine::Note();
     return Fail(ErrorCode::kResourceExhausted,
                 fmt::format("{} bytes of shared memory: {}", bytes, std::strerror(why)));
   }

@@ -354,12 +354,14 @@ Status ModelRepository::StopBatching(const ServedModel& old, const std::string& 
 void ModelRepository::TryAgain(const ServedModel& old, const std::map<std::string, Shape>& shapes) {
   // As many rows as an assumed batch takes at most; larger calls would be refused from then on.
   constexpr int kTritonsDefault = 4;
-  const int most = old.spec.assumed_batch < 0 ? kTritonsDefault : old.spec.assumed_batch;
-  for (const auto& [input, shape] : shapes) {
-    if (!shape.empty() && shape[0] > most) return;
-  }
   ModelSpec spec = old.spec;
-  spec.max_batch = old.spec.assumed_batch;
+  if (spec.max_batch == 0) {  // else somebody has declared it
+    const int most = spec.assumed_batch < 0 ? kTritonsDefault : spec.assumed_batch;
+    for (const auto& [input, shape] : shapes) {
+      if (!shape.empty() && shape[0] > most) return;
+    }
+    spec.max_batch = spec.assumed_batch;
+  }
   spec.found_shapes = shapes;
   if (Status tried = Replace(old, std::move(spec)); !tried) Say(tried.error().message);
 }
