@@ -94,7 +94,17 @@ std::string WhyNotWritable(const std::string& text) {
                      folder.string());
 }
 
+std::string WhyNotKept(const std::string& text) {
+  std::error_code unreadable;
+  const fs::file_status status = fs::status(text, unreadable);
+  if (!fs::is_fifo(status) && !fs::is_socket(status)) return WhyNotWritable(text);
+  return fmt::format("{}: is a pipe, whose reader could hold up a server that stops; name a file",
+                     text);
+}
+
 }  // namespace
+
+CLI::Validator KeptFile() { return {WhyNotKept, "FILE", kWritten}; }
 
 CLI::Validator WritableFile() { return {WhyNotWritable, "FILE", kWritten}; }
 

@@ -8,6 +8,9 @@ namespace tactus {
 // Accepts a path that could be created or overwritten now. Leaves the file system as it is.
 CLI::Validator WritableFile();
 
+// The same for what a server writes while it serves or stops: no pipe.
+CLI::Validator KeptFile();
+
 // Accepts anything: marks an option whose value, or what it says after a '=', is a file that the
 // command reads.
 CLI::Validator ReadFile();

@@ -200,7 +200,7 @@ void AddScheduler(CLI::App& app, CommandContext& context) {
             "Folder with authority.pem, node.pem and node.key (`tactus cluster "
             "certificate`): the certificate for workers, front ends and other schedulers; "
             "only processes with a certificate of that authority may join the site");
-  AddOption(*command, "--journal", f->journal, WritableFile(),
+  AddOption(*command, "--journal", f->journal, KeptFile(),
             "Record every event and decision of the current term in this file, for `tactus "
             "replay`; FILE.old has the previous term");
   command->add_flag("--insecure", f->insecure, "Listen beyond this machine, in the clear");

@@ -163,7 +163,7 @@ void DeclarePredictor(ServeOptions& o, CLI::App& command) {
   AddOption(command, "--predictor", o.predictor, ReadFile(),
             "Start from what the policy learnt in an earlier run with these models on this "
             "machine (strait)");
-  AddOption(command, "--save-predictor", o.save_predictor, WritableFile(),
+  AddOption(command, "--save-predictor", o.save_predictor, KeptFile(),
             "Write what the policy has learnt to this file when the server stops (strait)");
 }
 
@@ -323,7 +323,7 @@ void DeclareHeld(ServeOptions& o, CLI::App& command) {
 
 void DeclareEnd(ServeOptions& o, CLI::App& command) {
   DeclareConfigFile(command);
-  AddOption(command, "--trace-file", o.trace_file, WritableFile(),
+  AddOption(command, "--trace-file", o.trace_file, KeptFile(),
             "Write traces of calls to this file, once a client asks for them with "
             "/v2/trace/setting");
   AddOption(command, "--grace-seconds", o.grace_s, CLI::Range(0.0, 1e6),
@@ -387,7 +387,7 @@ void Declare(ServeOptions& o, CLI::App& command) {
   DeclareNetwork(o, command);
   DeclareAutoscale(o, command);
   command.option_defaults()->group(kPlain);
-  AddOption(command, "--journal", o.journal, WritableFile(),
+  AddOption(command, "--journal", o.journal, KeptFile(),
             "Record every event and decision in this file, for `tactus replay`");
   DeclareEnd(o, command);
   Arrange(command);

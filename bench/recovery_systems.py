@@ -208,21 +208,31 @@ class Serve:
     def large_run(self, side):
         """Asks for a run that takes 4 * side * side bytes: the status, "wrong" for a wrong answer,
         "broken" where the connection broke."""
-        where = self._where("http")
-        if where is None:
-            return "broken"
-        value = self.chance.randrange(1, 100)
-        inputs = [{"name": name, "datatype": "FP32", "shape": shape, "data": [number] * side}
-                  for name, shape, number in (("a", [1, side, 1], 0), ("b", [1, 1, side], value))]
         try:
-            connection = http.client.HTTPSConnection(where, timeout=CALL_S, context=self.context)
-            with contextlib.closing(connection):
-                status, said = self._post(connection, "/v2/models/large/infer", {"inputs": inputs})
+            with contextlib.closing(self.connect()) as connection:
+                return self.sums(connection, side, side)
         except (OSError, http.client.HTTPException):
             return "broken"
+
+    def connect(self):
+        where = self._where("http")
+        if where is None:
+            raise ConnectionRefusedError
+        connection = http.client.HTTPSConnection(where, timeout=CALL_S, context=self.context)
+        connection.connect()
+        return connection
+
+    def sums(self, connection, rows, columns):
+        """The status of a call that brings a number for each row and column and asks for each
+        column's sum; "wrong" for a wrong answer."""
+        value = self.chance.randrange(1, 100)
+        inputs = [{"name": name, "datatype": "FP32", "shape": shape, "data": data}
+                  for name, shape, data in (("a", [1, rows, 1], [0] * rows),
+                                            ("b", [1, 1, columns], [value] * columns))]
+        status, said = self._post(connection, "/v2/models/large/infer", {"inputs": inputs})
         if status != 200:
             return status
-        right = json.loads(said)["outputs"][0]["data"] == [side * value] * side
+        right = json.loads(said)["outputs"][0]["data"] == [rows * value] * columns
         return status if right else "wrong"
 
     def _post(self, connection, path, body):

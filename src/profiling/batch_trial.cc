@@ -64,11 +64,6 @@ constexpr int kRepeats = 3;               // of a row that differs, to see wheth
 constexpr double kNeighbourSlack = 0.01;  // for the same row, in the same place beside others
 constexpr double kDeviceSlack = 10;       // devices multiply with fewer bits than the processor
 
-bool IsContinuous(const TensorSpec& tensor) {
-  return tensor.type == DataType::kFp32 || tensor.type == DataType::kFp64 ||
-         tensor.type == DataType::kFp16 || tensor.type == DataType::kBf16;
-}
-
 bool HasOpenInput(const ModelSpec& spec) {
   const std::size_t from = spec.max_batch > 0 ? 1 : 0;
   return std::ranges::any_of(spec.inputs, [&](const TensorSpec& input) {
@@ -230,6 +225,10 @@ void Trial::Weigh() {
       OutputOfExit& output = outputs_[e][t];
       output.size = numbers.size;
       (numbers.no_number ? output.none : output.numbers) = true;
+      output.fraction = output.fraction || numbers.fraction;
+      for (std::size_t r = 1; r < rows.size(); ++r) {
+        output.alike = output.alike || std::ranges::equal(rows[r - 1], rows[r]);
+      }
       varied_ = varied_ || numbers.varies;
     }
   }
@@ -411,7 +410,13 @@ bool Trial::TryCounts() {
 // quantized classifier's answer is another for one row in a thousand. Rounding is no reason here.
 bool Trial::TryLabels() {
   const std::size_t n = std::min<std::size_t>(static_cast<std::size_t>(spec_.max_batch), 4);
-  if (std::ranges::any_of(spec_.outputs, IsContinuous)) return true;
+  bool labels = false;
+  for (const auto& outputs : outputs_) {
+    for (std::size_t t = 0; t < outputs.size(); ++t) {
+      labels = labels || MayBeLabels(outputs[t], spec_.outputs[t].type);
+    }
+  }
+  if (!labels) return true;
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::vector<std::size_t> beside = order;  // another neighbour
@@ -436,6 +441,12 @@ bool Trial::TryLabels() {
     if (AllOfChance()) return true;
   }
   return true;
+}
+
+bool Trial::MayBeLabels(const OutputOfExit& output, DataType type) const {
+  const bool floats = type == DataType::kFp32 || type == DataType::kFp64 ||
+                      type == DataType::kFp16 || type == DataType::kBf16;
+  return !floats || !output.fraction || output.alike;
 }
 
 std::optional<Trial::Outputs> Trial::RunTogether(std::span<const std::size_t> order) {

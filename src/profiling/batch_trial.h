@@ -66,6 +66,14 @@ class Trial {
   using Rows = std::vector<SampleRow>;
   using Shapes = std::map<std::string, Shape>;
   using Outputs = std::vector<std::shared_ptr<const BatchOutput>>;  // by exit
+  struct OutputOfExit {
+    double size = 0;
+    bool chance = false;    // the same row gives another answer each time
+    bool numbers = false;   // in a round, it had some
+    bool none = false;      // in a round, it had not one that is finite
+    bool fraction = false;  // in a round, one was no whole number
+    bool alike = false;     // in a round, unlike rows had the same
+  };
 
   BatchResult Run(std::span<const RowInputs> rows, std::size_t exit = 0);
   bool TryShapes(Shapes shapes);
@@ -87,8 +95,11 @@ class Trial {
   bool TryNeighbours(std::span<const std::size_t> order);
   // Three rows, and so on up to all of `rows_`. False: the trial has ended.
   bool TryFew();
-  // Many more rows beside different neighbours, where answers are no continuous numbers.
+  // Many more rows beside different neighbours, where an output may be labels.
   bool TryLabels();
+  // Whether an output may be one of few answers, whatever its type: whole numbers, text, or numbers
+  // that unlike rows have in common.
+  bool MayBeLabels(const OutputOfExit& output, DataType type) const;
   // As many rows as will serve together, or as a second allows; `of_known`: what those of `rows_`
   // took together. False: the trial has ended.
   bool TryWhole(Clock::duration of_known);
@@ -148,12 +159,6 @@ class Trial {
   Rows rows_;
   std::vector<Outputs> alone_;
   Outputs together_;
-  struct OutputOfExit {
-    double size = 0;
-    bool chance = false;   // the same row gives another answer each time
-    bool numbers = false;  // in a round, it had some
-    bool none = false;     // in a round, it had not one that is finite
-  };
   std::vector<std::vector<OutputOfExit>> outputs_;  // by exit
   bool varied_ = false;                             // unlike rows have given unlike numbers
   BatchTrial ended_;

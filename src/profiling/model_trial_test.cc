@@ -131,6 +131,34 @@ TEST(ModelTrial, LabelsThatSeldomDependOnTheOthersAreNone) {
   }
 }
 
+// As floats, beside an output that is another for each row, and where a row of a table is the answer.
+TEST(ModelTrial, LabelsThatSeldomDependOnTheOthersAreNoneWhateverTheyAreWrittenAs) {
+  const auto label = [](float x, float mean) { return std::floor(x + 3e-3f * mean); };
+  const auto of_table = [label](float x, float mean) { return std::sin(label(x, mean)); };
+  const auto of_row = [](const Graph& graph) -> Graph {
+    return [graph](const Table& rows) {
+      Table out = *graph(rows);
+      for (auto& row : out) row.resize(1);  // or no two rows would be alike
+      return std::optional(out);
+    };
+  };
+  const Graph plain = Each([](float x, float) { return std::sin(x); });
+  for (const Graph& graph : {Each(label), of_row(Each(label)), of_row(Each(of_table))}) {
+    GraphEngine alone(graph);
+    const auto tried = TryGraph(alone, GraphSpec(-1));
+    ASSERT_TRUE(tried);
+    EXPECT_EQ(tried->spec.max_batch, 0) << Said(*tried);
+    GraphEngine beside(graph, plain);
+    const auto both = TryGraph(beside, TwoOutputs(-1));
+    ASSERT_TRUE(both);
+    EXPECT_EQ(both->spec.max_batch, 0) << Said(*both);
+  }
+  GraphEngine independent(Each([](float x, float) { return std::floor(x); }), plain);
+  const auto tried = TryGraph(independent, TwoOutputs(-1));
+  ASSERT_TRUE(tried);
+  EXPECT_EQ(tried->spec.max_batch, 4) << Said(*tried);
+}
+
 TEST(ModelTrial, RowsOfAnotherNumberAreNone) {
   ExpectNoBatch(
       [](const Table& rows) {

@@ -117,6 +117,7 @@ RowNumbers NumbersOf(DataType type, const std::vector<std::span<const std::byte>
       any = true;
       if (!std::isfinite(value)) continue;
       finite = true;
+      numbers.fraction = numbers.fraction || std::trunc(value) != value;
       if (i % step == 0) values.push_back(std::abs(value));
       if (numbers.varies || row.size() != rows[0].size()) continue;
       const double first = kind.at(rows[0], i);

@@ -27,6 +27,7 @@ struct RowNumbers {
   double size = 0;
   bool varies = false;     // a finite element is another in another row
   bool no_number = false;  // there are elements, and none is finite
+  bool fraction = false;   // a finite element is no whole number
 };
 RowNumbers NumbersOf(DataType type, const std::vector<std::span<const std::byte>>& rows);
 

@@ -2,10 +2,12 @@
 room for is refused; the server lives, and serves as before once there is room again."""
 
 import contextlib
+import http.client
 import json
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import socket
 import ssl
@@ -21,7 +23,7 @@ from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 from test_isolate import Isolated
 from test_runs import call
-from serving import (START_S, TACTUS, WAIT_S, Server, add_model, identity_config,
+from serving import (SOURCE, START_S, TACTUS, WAIT_S, Server, add_model, identity_config,
                      make_certificate, make_repository)
 
 GOOD = json.dumps({"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1, 4],
@@ -328,6 +330,57 @@ class NoRoomForThreadsTest(unittest.TestCase):
             resource.prlimit(server.process.pid, resource.RLIMIT_AS, before)
             while (status := call(server, "pick", 2)[0]) != 200:
                 self.assertLess(time.monotonic(), end, status)
+            self.assertEqual(server.terminate(), 0, server.errors())
+
+
+class NothingToShareTest(unittest.TestCase):
+    """With --isolate, what a call brings goes through memory that two processes share, which takes
+    a descriptor: a server that can have none says that it is not ready."""
+
+    @staticmethod
+    def fill(root):
+        (root / "pair/1").mkdir(parents=True)
+        shutil.copy(SOURCE / "tests/data/pair.onnx", root / "pair/1/model.onnx")
+        (root / "pair/config.pbtxt").write_text(
+            'platform: "onnxruntime_onnx"\nmax_batch_size: 1\n'
+            'input { name: "a" data_type: TYPE_FP32 dims: [ -1, -1 ] }\n'
+            'input { name: "b" data_type: TYPE_FP32 dims: [ -1, -1 ] }\n'
+            'output { name: "rows" data_type: TYPE_FP32 dims: -1 }\n')
+
+    def test_it_is_not_ready_while_calls_are_refused_for_it(self):
+        numbers = 1 << 17  # beyond what is shared from the start
+        long_call, short_call = (json.dumps({"inputs": [
+            {"name": "a", "datatype": "FP32", "shape": [1, 1, 1], "data": [0]},
+            {"name": "b", "datatype": "FP32", "shape": [1, 1, count], "data": [3] * count}]})
+            for count in (numbers, 1))
+        with contextlib.closing(Isolated(fill=self.fill)) as server:
+            pid = server.process.pid
+            connection = http.client.HTTPConnection(server.http, timeout=WAIT_S)
+
+            def ask(verb, path, body=None):
+                connection.request(verb, path, body)
+                with contextlib.closing(connection.getresponse()) as reply:
+                    return reply.status, reply.read()
+
+            with contextlib.closing(connection):
+                self.assertEqual(ask("GET", "/v2/health/ready")[0], 200)
+                self.assertEqual(ask("POST", "/v2/models/pair/infer", short_call)[0], 200)
+                before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+                open_now = len(os.listdir(f"/proc/{pid}/fd"))
+                resource.prlimit(pid, resource.RLIMIT_NOFILE, (open_now, before[1]))
+                for _ in range(2):
+                    status, answer = ask("POST", "/v2/models/pair/infer", long_call)
+                    self.assertEqual(status, 503, answer)
+                    self.assertIn(b"shared memory", answer)
+                    self.assertEqual(ask("GET", "/v2/health/ready")[0], 503)
+                    self.assertEqual(ask("GET", "/v2/models/pair/ready")[0], 503)
+                status, answer = ask("POST", "/v2/models/pair/infer", short_call)
+                self.assertEqual(status, 200, answer)  # there is room for it
+                resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+                self.assertEqual(ask("GET", "/v2/health/ready")[0], 200)
+                status, answer = ask("POST", "/v2/models/pair/infer", long_call)
+                self.assertEqual(status, 200, answer)
+                self.assertEqual(json.loads(answer)["outputs"][0]["data"], [3] * numbers)
             self.assertEqual(server.terminate(), 0, server.errors())
 
 

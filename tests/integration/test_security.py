@@ -3,6 +3,7 @@
 is renewed under load; and a server that refuses to start where strangers could reach it."""
 
 import contextlib
+import json
 import os
 import pathlib
 import socket
@@ -102,6 +103,45 @@ class SecureTest(unittest.TestCase):
                 good = "ECDHE-ECDSA-AES128-GCM-SHA256"
                 self.assertEqual(self.shake(address, ssl.TLSVersion.TLSv1_2, good), good)
                 self.assertIn("TLS_", self.shake(address, ssl.TLSVersion.TLSv1_3, good))
+
+    def test_a_client_that_sends_no_more_has_its_answer(self):
+        body = json.dumps({"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1, 4],
+                                       "data": [0, 1, 2, 3]}]})
+        request = (f"POST /v2/models/slow/infer HTTP/1.1\r\nHost: x\r\nContent-Length: "
+                   f"{len(body)}\r\nAuthorization: {ROUTER['Authorization']}\r\n\r\n{body}")
+        host, port = self.server.http.split(":")
+        for says_so in (True, False):
+            with self.subTest(says_so), socket.create_connection(
+                    (host, int(port)), timeout=serving.WAIT_S) as plain:
+                came, goes = ssl.MemoryBIO(), ssl.MemoryBIO()
+                context = ssl.create_default_context(cafile=self.files / "server.pem")
+                secret = context.wrap_bio(came, goes, server_hostname=host)
+
+                def until_done(step):
+                    while True:
+                        try:
+                            done = step()
+                        except ssl.SSLWantReadError:
+                            done = None
+                        if goes.pending:
+                            plain.sendall(goes.read())
+                        if done is not None:
+                            return done
+                        bytes_read = plain.recv(65536)
+                        came.write(bytes_read) if bytes_read else came.write_eof()
+
+                until_done(lambda: secret.do_handshake() or True)
+                until_done(lambda: secret.write(request.encode()))
+                if says_so:
+                    with contextlib.suppress(ssl.SSLWantReadError):
+                        secret.unwrap()
+                    plain.sendall(goes.read())
+                plain.shutdown(socket.SHUT_WR)
+                answer = until_done(lambda: secret.read(65536)).decode()
+                if answer.startswith("HTTP/1.1 100"):
+                    answer = answer.partition("\r\n\r\n")[2] or until_done(
+                        lambda: secret.read(65536)).decode()
+                self.assertTrue(answer.startswith("HTTP/1.1 200"), answer)
 
     def test_nobody_renegotiates(self):
         # Not of gRPC's port: there the library's refusal is never sent, and the client waits.
@@ -375,8 +415,8 @@ class StartTest(unittest.TestCase):
                     code, said = self.start(option, str(pipe))
                     self.assertEqual(code, 2)
                     self.assertIn("is no regular file but a pipe", said)
-            for option, why in (("--journal", "is a pipe that nobody reads"),
-                                ("--trace-file", "is a pipe that nobody reads"),
+            for option, why in (("--journal", "is a pipe, whose reader could hold up a server"),
+                                ("--trace-file", "is a pipe, whose reader could hold up a server"),
                                 ("--routes", "is no regular file"),
                                 ("--onnxruntime", "is no regular file")):
                 with self.subTest(option):

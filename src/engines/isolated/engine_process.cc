@@ -294,9 +294,16 @@ BatchResult EngineProcess::Run(std::uint64_t handle, const BatchJob& job,
   if (!taken) return {.status = std::unexpected(std::move(taken.error()))};
   Line& line = **taken;
   const auto begin = Clock::now();
-  if (Status copied = CopyIn(line, job); !copied) return {.status = copied};
+  // Nothing has been asked on the line yet: a smaller batch may still use it.
+  if (Status copied = CopyIn(line, job); !copied) {
+    GiveBack(*std::move(taken));
+    return {.status = std::move(copied)};
+  }
   auto number = TakeOutput(line, line.last_bytes);
-  if (!number) return {.status = std::unexpected(number.error())};
+  if (!number) {
+    GiveBack(*std::move(taken));
+    return {.status = std::unexpected(std::move(number.error()))};
+  }
   ByteWriter question = Asking(Question::kRun);
   PutRun(question, handle, job, line.at, *number);
   const auto copied = Clock::now();

@@ -423,5 +423,39 @@ TEST_F(GrpcRawTest, AClientThatSaysGoodbyeHasItsAnswer) {
   }
 }
 
+// As `nc -N` ends its side.
+TEST_F(GrpcRawTest, AClientThatSendsNoMoreHasItsAnswers) {
+  Start();
+  service_.Hold();
+  Attack();
+  const std::string whole = MessageOf(RawRequest().SerializeAsString());
+  Send(Call(1) + Frame(kData, kEndStream, 1, whole) + Call(3) +
+       Frame(kData, 0, 3, whole.substr(0, 8)));
+  service_.AwaitHeld(1);
+  shutdown(socket_, SHUT_WR);
+  const auto reset = Await(kReset, 3);
+  ASSERT_TRUE(reset.has_value()) << "what is not said in full is no call";
+  EXPECT_EQ(NumberOf(reset->payload), kCancel);
+  service_.Hold(false);
+  service_.Release();
+  EXPECT_TRUE(Await(kData, 1).has_value());
+  EXPECT_TRUE(Await(kHeaders, 1).has_value());
+  while (Next()) {
+  }
+}
+
+TEST_F(GrpcRawTest, AClientThatHasGoneLosesItsCall) {
+  Start();
+  service_.Hold();
+  Attack();
+  Send(Call(1) + Frame(kData, kEndStream, 1, MessageOf(RawRequest().SerializeAsString())));
+  service_.AwaitHeld(1);
+  shutdown(socket_, SHUT_WR);
+  // The call's, and the one that asks whether the client still listens.
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(Await(kPing, 0).has_value());
+  close(std::exchange(socket_, -1));
+  EXPECT_EQ(service_.AwaitCancelled(), 1u);
+}
+
 }  // namespace
 }  // namespace tactus

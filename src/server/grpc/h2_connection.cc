@@ -106,7 +106,7 @@ void H2Connection::Read() {
 
 void H2Connection::OnRead(error_code error, std::size_t n) {
   if (closed()) return;
-  if (error) return Abort();
+  if (error) return IsEnd(error) && !lingering_ ? OnEnd() : Abort();
   if (lingering_) return Read();
   Heard();
   feeding_ = true;
@@ -121,6 +121,27 @@ void H2Connection::OnRead(error_code error, std::size_t n) {
   if (!fine || session_.over()) leaving_ = true;
   PumpNow();
   if (!closed()) Read();
+}
+
+// The client sends no more. Calls that it has said in full go on, since it may still listen: the
+// host of a client that has gone answers a ping with a reset.
+void H2Connection::OnEnd() {
+  client_ended_ = true;
+  for (const auto& each : Streams()) each->OnCut();
+  if (streams_.empty() && !writing_) return Abort();
+  NoticeSilentEnd();
+  stream().socket().async_wait(asio::socket_base::wait_error, [self = Self()](error_code error) {
+    if (!error) self->Abort();
+  });
+  session_.Ping(++pings_);
+  Pump();
+}
+
+std::vector<std::shared_ptr<H2Stream>> H2Connection::Streams() const {
+  std::vector<std::shared_ptr<H2Stream>> all;
+  all.reserve(streams_.size());
+  for (const auto& [id, each] : streams_) all.push_back(each);
+  return all;
 }
 
 void H2Connection::Pump() {
@@ -141,7 +162,8 @@ void H2Connection::PumpNow() {
   if (closed()) return;
   if (!fine) return Abort();
   if (out_.empty()) {
-    if (leaving_ || session_.over() || (expiring_ && streams_.empty())) Leave();
+    const bool last = (expiring_ || client_ended_) && streams_.empty();
+    if (leaving_ || session_.over() || last) Leave();
     return;
   }
   buffers_.clear();
@@ -167,6 +189,7 @@ void H2Connection::Leave() {
   if (std::exchange(lingering_, true)) return;
   error_code ignored;
   stream().socket().shutdown(asio::socket_base::shutdown_send, ignored);
+  if (client_ended_) return Abort();  // nothing comes any more
   Limit(kLinger);
 }
 
@@ -185,18 +208,13 @@ void H2Connection::CheckTime(Clock::time_point now) {
     leaving_ = true;
     return Pump();
   }
-  std::vector<std::shared_ptr<H2Stream>> all;
-  all.reserve(streams_.size());
-  for (const auto& [id, each] : streams_) all.push_back(each);
-  for (const auto& each : all) each->CheckTime(now);
+  for (const auto& each : Streams()) each->CheckTime(now);
 }
 
 void H2Connection::Expire() {
   if (!shaken_) return Abort();
   expiring_ = true;
-  std::vector<std::shared_ptr<H2Stream>> all;
-  for (const auto& [id, each] : streams_) all.push_back(each);
-  for (const auto& each : all) each->Expire();
+  for (const auto& each : Streams()) each->Expire();
   session_.Goodbye();
   Pump();
 }

@@ -78,6 +78,8 @@ class H2Connection final : public NetConnection, private H2Session::Owner {
   void PumpNow();
   void Read();
   void OnRead(boost::system::error_code error, std::size_t n);
+  void OnEnd();
+  std::vector<std::shared_ptr<H2Stream>> Streams() const;
   void OnWritten(boost::system::error_code error);
   void Leave();
 
@@ -101,6 +103,7 @@ class H2Connection final : public NetConnection, private H2Session::Owner {
   bool leaving_ = false;   // ends behind what goes out
   bool expiring_ = false;  // ends with its last stream
   bool lingering_ = false;
+  bool client_ended_ = false;  // it sends no more
   Clock::time_point writing_since_;
   std::optional<Clock::time_point> unread_;  // the last message that was; nothing: wide windows
   Clock::time_point active_ = Clock::now();  // when it last had a stream

@@ -204,6 +204,10 @@ void H2Stream::OnNoMore() {
   if (held_.empty()) NoMore();
 }
 
+void H2Stream::OnCut() {
+  if (!no_more_ && !ended_) connection_->session().Cancel(id_);
+}
+
 void H2Stream::NoMore() {
   if (deaf_ || method_ == nullptr) return;
   const auto method = method_;

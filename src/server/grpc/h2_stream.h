@@ -45,6 +45,8 @@ class H2Stream final : public ServerCall,
   void OutTake(std::size_t size, H2Output& out) override;
   H2Session::Fields OutTrailers() override;
 
+  // The client sends no more on the connection: what it has not said in full ends.
+  void OnCut();
   // What it has sent is out.
   void OnSent();
   // Lets the client send what is agreed to, and a window's worth of what comes behind it.

@@ -10,7 +10,6 @@
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/string.hpp>
 #include <fmt/format.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include "server/access/access.h"
@@ -205,7 +204,7 @@ void Connection::OnRead(error_code error, std::size_t n) {
   if (error) {
     // Whoever has said all may still listen; but not to an answer that has no end.
     const bool answering = phase_ == Phase::kHandling || phase_ == Phase::kWriting;
-    return error == asio::error::eof && answering ? OnEnd() : Abort();
+    return IsEnd(error) && answering ? OnEnd() : Abort();
   }
   if (phase_ == Phase::kLingering) return Read();
   Heard();
@@ -396,17 +395,6 @@ void Connection::OnWritten(error_code error) {
   begun_ = Clock::now();  // of one that came while this one was answered
   if (state == RequestReader::State::kHead) Limit(options().idle_timeout);
   Advance(state);
-}
-
-// A client that goes without a word, as a laptop that falls asleep: the kernel asks after it.
-void Connection::NoticeSilentEnd() {
-  error_code ignored;
-  stream().socket().set_option(asio::socket_base::keep_alive(true), ignored);
-  const int fd = stream().socket().native_handle();
-  for (const auto& [name, value] :
-       {std::pair(TCP_KEEPIDLE, 15), std::pair(TCP_KEEPINTVL, 5), std::pair(TCP_KEEPCNT, 3)}) {
-    setsockopt(fd, IPPROTO_TCP, name, &value, sizeof value);
-  }
 }
 
 // Waits for the next piece of a long body, however long it takes.

@@ -74,7 +74,6 @@ class Connection final : public Exchange, public NetConnection {
   void OnAnswer(std::move_only_function<HttpResponse()> make);
   void Write(HttpResponse response, bool keep_alive);
   void OnWritten(boost::system::error_code error);
-  void NoticeSilentEnd();
   void AskForMore();
   void WriteMore(std::string piece);
   void Linger();

@@ -3,7 +3,10 @@
 #include <utility>
 
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/socket_base.hpp>
+#include <boost/asio/ssl/error.hpp>
 #include <fmt/format.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -76,6 +79,20 @@ void NetConnection::Shake() {
     self->shaken_ = true;
     self->Begin();
   });
+}
+
+bool NetConnection::IsEnd(error_code error) {
+  return error == asio::error::eof || error == asio::ssl::error::stream_truncated;
+}
+
+void NetConnection::NoticeSilentEnd() {
+  error_code ignored;
+  stream_.socket().set_option(asio::socket_base::keep_alive(true), ignored);
+  const int fd = stream_.socket().native_handle();
+  for (const auto& [name, value] :
+       {std::pair(TCP_KEEPIDLE, 15), std::pair(TCP_KEEPINTVL, 5), std::pair(TCP_KEEPCNT, 3)}) {
+    setsockopt(fd, IPPROTO_TCP, name, &value, sizeof value);
+  }
 }
 
 void NetConnection::CloseSocket() {

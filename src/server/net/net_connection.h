@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include <boost/asio/executor_work_guard.hpp>
+#include <boost/system/error_code.hpp>
 
 #include "server/net/client_stream.h"
 #include "server/net/io_thread.h"
@@ -54,6 +55,12 @@ class NetConnection : public std::enable_shared_from_this<NetConnection> {
   virtual void Refuse(const std::optional<std::string>& beyond) = 0;
   // Whatever the protocol does with a closed connection comes before.
   void CloseSocket();
+
+  // Whether a read ended since the client sends no more, be it without a word (TLS has one for it:
+  // what both protocols take says itself whether it is whole).
+  static bool IsEnd(boost::system::error_code error);
+  // Has the kernel ask after a client that may go without a word, as a laptop that falls asleep.
+  void NoticeSilentEnd();
 
   bool shaken() const { return shaken_; }
   bool closed() const { return closed_; }
