@@ -275,31 +275,6 @@ TEST_F(GrpcServerTest, ACancelledCallLeavesTheService) {
   EXPECT_EQ(service_.AwaitCancelled(), 1u);
 }
 
-TEST_F(GrpcServerTest, AVanishedConnectionFreesItsCalls) {
-  service_.Hold();
-  grpc::ChannelArguments args;
-  args.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  auto channel = grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(port_),
-                                           grpc::InsecureChannelCredentials(), args);
-  grpc::CompletionQueue queue;
-  {
-    grpc::ClientContext context;
-    auto stub = GRPCInferenceService::NewStub(channel);
-    auto call = stub->AsyncModelInfer(&context, RawRequest(), &queue);
-    ModelInferResponse response;
-    grpc::Status status;
-    int tag = 0;
-    call->Finish(&response, &status, &tag);
-    service_.AwaitHeld(1);
-    context.TryCancel();
-    void* got;
-    bool ok;
-    queue.Next(&got, &ok);
-  }
-  channel.reset();
-  EXPECT_EQ(service_.AwaitCancelled(), 1u);
-}
-
 TEST_F(GrpcServerTest, WhatTheServiceRefusesKeepsItsCodeAndText) {
   service_.Refuse({ErrorCode::kResourceExhausted, "the queue of 'echo' is full"});
   grpc::ClientContext context;

@@ -447,14 +447,18 @@ TEST_F(GrpcRawTest, AClientThatSendsNoMoreHasItsAnswers) {
 TEST_F(GrpcRawTest, AClientThatHasGoneLosesItsCall) {
   Start();
   service_.Hold();
-  Attack();
-  Send(Call(1) + Frame(kData, kEndStream, 1, MessageOf(RawRequest().SerializeAsString())));
-  service_.AwaitHeld(1);
-  shutdown(socket_, SHUT_WR);
-  // The call's, and the one that asks whether the client still listens.
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(Await(kPing, 0).has_value());
-  close(std::exchange(socket_, -1));
-  EXPECT_EQ(service_.AwaitCancelled(), 1u);
+  for (const bool ends_its_side_first : {false, true}) {
+    Attack();
+    Send(Call(1) + Frame(kData, kEndStream, 1, MessageOf(RawRequest().SerializeAsString())));
+    service_.AwaitHeld(1);
+    if (ends_its_side_first) {
+      shutdown(socket_, SHUT_WR);
+      // The first is of the connection's beginning, others ask whether the client still listens.
+      for (int i = 0; i < 2; ++i) ASSERT_TRUE(Await(kWindow, 0).has_value());
+    }
+    close(std::exchange(socket_, -1));
+    service_.AwaitCancelled(ends_its_side_first ? 2 : 1);
+  }
 }
 
 }  // namespace

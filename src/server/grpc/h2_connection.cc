@@ -26,6 +26,9 @@ constexpr std::chrono::milliseconds kLinger{300};
 // Between two pings of ours, at least.
 constexpr std::chrono::milliseconds kPingAgain{20};
 
+// Between two questions whether a client that sends no more still listens.
+constexpr std::chrono::seconds kAskAgain{1};
+
 // For so long a message that was left unread says that more of them will be.
 constexpr std::chrono::seconds kUnreadLately{1};
 
@@ -124,7 +127,7 @@ void H2Connection::OnRead(error_code error, std::size_t n) {
 }
 
 // The client sends no more. Calls that it has said in full go on, since it may still listen: the
-// host of a client that has gone answers a ping with a reset.
+// host of a client that has gone resets the connection where it is sent anything.
 void H2Connection::OnEnd() {
   client_ended_ = true;
   for (const auto& each : Streams()) each->OnCut();
@@ -133,7 +136,13 @@ void H2Connection::OnEnd() {
   stream().socket().async_wait(asio::socket_base::wait_error, [self = Self()](error_code error) {
     if (!error) self->Abort();
   });
-  session_.Ping(++pings_);
+  FindOut(Clock::now());
+}
+
+// Sends what asks for no answer, which the client could not give.
+void H2Connection::FindOut(Clock::time_point now) {
+  asked_ = now;
+  session_.Widen(0, 1);
   Pump();
 }
 
@@ -197,6 +206,7 @@ void H2Connection::CheckTime(Clock::time_point now) {
   if (IsLate(now)) return Abort();
   if (!begun_ || lingering_) return;
   if (writing_ && now - writing_since_ > context_->options.write_timeout) return Abort();
+  if (client_ended_ && now - asked_ >= kAskAgain) FindOut(now);
   if (unread_ && now - *unread_ > kUnreadLately) {
     unread_.reset();
     session_.SetFirstWindow(kWindow);

@@ -79,6 +79,7 @@ class H2Connection final : public NetConnection, private H2Session::Owner {
   void Read();
   void OnRead(boost::system::error_code error, std::size_t n);
   void OnEnd();
+  void FindOut(Clock::time_point now);
   std::vector<std::shared_ptr<H2Stream>> Streams() const;
   void OnWritten(boost::system::error_code error);
   void Leave();
@@ -104,6 +105,7 @@ class H2Connection final : public NetConnection, private H2Session::Owner {
   bool expiring_ = false;  // ends with its last stream
   bool lingering_ = false;
   bool client_ended_ = false;  // it sends no more
+  Clock::time_point asked_;    // whether it listens
   Clock::time_point writing_since_;
   std::optional<Clock::time_point> unread_;  // the last message that was; nothing: wide windows
   Clock::time_point active_ = Clock::now();  // when it last had a stream

@@ -55,10 +55,10 @@ class ScriptedService final : public InferenceService {
     lock.unlock();
     Echo(std::move(node.mapped()));
   }
-  // Blocks until a call was cancelled; how many so far.
-  std::size_t AwaitCancelled() {
+  // Blocks until so many calls were cancelled; how many so far.
+  std::size_t AwaitCancelled(std::size_t n = 1) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return cancelled_ > 0; });
+    changed_.wait(lock, [&] { return cancelled_ >= n; });
     return cancelled_;
   }
   // The time limit and priority of the last call.
