@@ -387,6 +387,7 @@ void Declare(ServeOptions& o, CLI::App& command) {
   DeclareNetwork(o, command);
   DeclareAutoscale(o, command);
   command.option_defaults()->group(kPlain);
+  command.add_flag("--no-ui", o.no_ui, "Without the live page at /ui of the HTTP port");
   AddOption(command, "--journal", o.journal, KeptFile(),
             "Record every event and decision in this file, for `tactus replay`");
   DeclareEnd(o, command);

@@ -32,6 +32,7 @@ ServedDevice::ServedDevice(const ServeOptions& options, Parts parts)
       policy_(given_.get()),
       site_(parts.site),
       metrics_(parts.metrics),
+      observer_(parts.observer),
       log_(std::move(parts.log)),
       engines_(o_.engine, [this] {
         EngineOptions engines = EngineOptionsOf(o_);
@@ -129,11 +130,12 @@ Status ServedDevice::Load() {
 
 // Of the device's runtime; without a policy, of the host's.
 RuntimeParts ServedDevice::PartsOf(std::unique_ptr<Policy> policy) {
+  Observer& observer = policy == nullptr ? metrics_ : observer_;
   RuntimeParts parts{.policy = std::move(policy),
                      .engine_for = [this](std::string_view p) { return engines_.For(p); },
                      .profile = profile_,
                      .profile_options = {o_.percentile, o_.jitter_ms},
-                     .observer = &metrics_,
+                     .observer = &observer,
                      .log = [log = log_](const std::string& line) { log->warn(line); },
                      .news = [log = log_](const std::string& line) { log->info(line); }};
   if (parts.policy == nullptr) return parts;

@@ -28,6 +28,7 @@ class ServedDevice {
     std::unique_ptr<Policy> policy;
     SiteWorker* site = nullptr;  // outlives the device; null: it is of no site
     ServingMetrics& metrics;     // outlives the device
+    Observer& observer;          // hears of the device's calls and batches; outlives it
     Log log;
   };
 
@@ -83,6 +84,7 @@ class ServedDevice {
   Policy* const policy_;           // the runtime's; not touched while it runs
   SiteWorker* const site_;
   ServingMetrics& metrics_;
+  Observer& observer_;
   const Log log_;
   std::optional<ProfileFile> profile_;
   std::optional<SplitOptions> split_;     // with --plan or --planner

@@ -122,8 +122,12 @@ Status Server::Load() {
   if (Status made = MakeSampler(); !made) return made;
   const bool predicts = PredictionErrorsOf(**policy) != nullptr;
   metrics_ = std::make_unique<ServingMetrics>(MetricsOptionsOf(o_, o_.policy, predicts));
-  auto device = ServedDevice::Load(
-      o_, {.policy = *std::move(policy), .site = site_.get(), .metrics = *metrics_, .log = log_});
+  moments_ = std::make_unique<LiveMoments>(*metrics_);
+  auto device = ServedDevice::Load(o_, {.policy = *std::move(policy),
+                                        .site = site_.get(),
+                                        .metrics = *metrics_,
+                                        .observer = *moments_,
+                                        .log = log_});
   if (!device) return std::unexpected(std::move(device.error()));
   device_ = *std::move(device);
   if (sampler_ != nullptr) sampler_->Start();
@@ -175,17 +179,28 @@ Status Server::Open() {
                                                              .runtime = device_->runtime(),
                                                              .host = device_->host(),
                                                              .tls = access_.tls,
-                                                             .observer = *metrics_,
+                                                             .observer = *moments_,
                                                              .journal = device_->pipeline_journal(),
                                                              .log = log_});
   metrics_->Watch([this] { return Read(); });
   streams_ = std::make_unique<StreamSet>(stack_->service());
+  live_ = std::make_unique<LiveFeed>(
+      LiveFeed::Parts{.policy = o_.policy,
+                      .moments = *moments_,
+                      .metrics = *metrics_,
+                      .read = [this] { return ReadingOf(device_->runtime(), stack_->service()); },
+                      .find =
+                          [this](const std::string& model, std::int64_t version) {
+                            auto found = stack_->service().Find(model, version);
+                            return found ? *std::move(found) : nullptr;
+                          }});
   auto ports = ServerPorts::Start(o_, {.service = stack_->service(),
                                        .access = access_,
                                        .lag = lag_,
                                        .logs = logs_,
                                        .folders = o_.folders,
                                        .streams = streams_.get(),
+                                       .live = o_.no_ui ? nullptr : live_.get(),
                                        .sampler = sampler_.get(),
                                        .metrics = [this] { return metrics_->Text(); },
                                        .unread = [this] { metrics_->OnUnread(); },
@@ -241,6 +256,7 @@ void Server::Stop() {
   overloads_.reset();
   if (site_ != nullptr) site_->Stop();
   streams_->Stop();  // their watchers are connections
+  live_->Stop();
   ports_->Stop(
       grace, [&] { stack_->StopPeers(grace); }, [&] { device_->Abandon(); });
   if (sampler_ != nullptr) sampler_->Stop();

@@ -9,6 +9,8 @@
 #include "cluster/site/worker.h"
 #include "platform/repeated_task.h"
 #include "server/autoscale/load_sampler.h"
+#include "server/live/live_feed.h"
+#include "server/live/live_moments.h"
 #include "server/metrics/serving_metrics.h"
 #include "server/net/loop_lag.h"
 #include "serving/log_queue.h"
@@ -52,12 +54,14 @@ class Server {
   const Log log_;
   ServerAccess access_;
   std::unique_ptr<ServingMetrics> metrics_;
+  std::unique_ptr<LiveMoments> moments_;
   std::unique_ptr<SiteWorker> site_;  // with --schedulers
   std::unique_ptr<ServedDevice> device_;
   std::unique_ptr<LoadSampler> sampler_;  // null: no advice
   std::unique_ptr<ServiceStack> stack_;
   const std::shared_ptr<LoopLag> lag_ = std::make_shared<LoopLag>();
   std::unique_ptr<StreamSet> streams_;  // to the service
+  std::unique_ptr<LiveFeed> live_;
   std::unique_ptr<ServerPorts> ports_;
   std::unique_ptr<RepeatedTask> access_refresh_;
   std::unique_ptr<RepeatedTask> idle_memory_;

@@ -27,6 +27,7 @@
 #include "server/kserve/trace_file.h"
 #include "server/kserve/trace_settings.h"
 #include "server/kserve/traced_service.h"
+#include "server/live/live_feed.h"
 #include "server/net/listening_socket.h"
 #include "serving/log_queue.h"
 #include "serving/server_access.h"
@@ -56,6 +57,7 @@ struct ServerPorts::Body {
   const InferenceService& service;
   std::string address;
   bool tls = false;
+  bool ui = false;
   ServedTraces traces;
   std::shared_ptr<PacedRefusals> refusals;
   HttpServer http;
@@ -108,6 +110,7 @@ HttpOptions HttpOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
   http.log_settings = parts.logs.settings();
   http.trace_settings = traces.settings;
   http.folders = parts.folders;
+  if (parts.live != nullptr) http.watch_live = [live = parts.live] { return live->Watch(); };
   http.max_connections = parts.access.connections;
   http.warn = [log = parts.logs.log()](const std::string& line) { log->warn(line); };
   return http;
@@ -215,6 +218,7 @@ Expected<std::unique_ptr<ServerPorts>> ServerPorts::Start(const ServeOptions& o,
       new Body{.service = parts.service,
                .address = o.address,
                .tls = parts.access.access->has_tls(),
+               .ui = parts.live != nullptr,
                .traces = std::move(traces),
                .refusals = std::move(refusals),
                .http = HttpServer(std::move(http), traced, parts.streams),
@@ -245,9 +249,11 @@ Expected<std::unique_ptr<ServerPorts>> ServerPorts::Start(const ServeOptions& o,
 void ServerPorts::Announce(std::uint16_t peers, Print print) const {
   Body& b = *body_;
   const std::string host = Bracketed(b.address);
-  print(
-      fmt::format("\nHTTP     {4}://{0}:{1}\ngRPC     {0}:{2}\nmetrics  {4}://{0}:{3}/metrics\n\n",
-                  host, b.http_port, b.grpc_port, b.metrics_port, b.tls ? "https" : "http"));
+  const char* const scheme = b.tls ? "https" : "http";
+  print(fmt::format(
+      "\nHTTP     {4}://{0}:{1}\ngRPC     {0}:{2}\nmetrics  {4}://{0}:{3}/metrics\n{5}\n", host,
+      b.http_port, b.grpc_port, b.metrics_port, scheme,
+      b.ui ? fmt::format("watch    {}://{}:{}/ui\n", scheme, host, b.http_port) : ""));
   if (b.service.Ready()) return print(b.Line("ready", peers, ""));
   print(b.Line("started", peers, NotReadyIn(b.service)));
   b.announces = std::jthread([&b, peers, print = std::move(print)](const std::stop_token& stop) {

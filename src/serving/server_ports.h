@@ -15,6 +15,7 @@
 
 namespace tactus {
 
+class LiveFeed;
 class LoadSampler;
 class LogQueue;
 class LoopLag;
@@ -30,6 +31,7 @@ class ServerPorts {
     const LogQueue& logs;
     std::shared_ptr<ModelFolders> folders = nullptr;  // for files with a load; null: none are taken
     StreamSet* streams = nullptr;
+    LiveFeed* live = nullptr;              // null: there is no live page
     LoadSampler* sampler = nullptr;        // null: no advice
     std::function<std::string()> metrics;  // the page's text
     // Told as BodyAdmission has it.

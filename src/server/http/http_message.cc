@@ -16,6 +16,8 @@ std::string_view Reason(int status) {
   switch (status) {
     case 200:
       return "OK";
+    case 302:
+      return "Found";
     case 400:
       return "Bad Request";
     case 401:

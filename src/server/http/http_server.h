@@ -22,6 +22,7 @@ class Access;
 class BodyAdmission;
 class ClientLimits;
 class LogSettings;
+class FeedWatcher;
 class LoopLag;
 class ModelFolders;
 class Objectives;
@@ -75,6 +76,8 @@ struct HttpOptions {
   std::shared_ptr<TraceSettings> trace_settings = nullptr;
   // Where files that are sent with a load go. Null: the server takes none.
   std::shared_ptr<ModelFolders> folders = nullptr;
+  // Who watches the live page, /ui. Empty: there is no such page.
+  std::function<Expected<std::shared_ptr<FeedWatcher>>()> watch_live = nullptr;
 };
 
 class HttpServer {

@@ -10,6 +10,8 @@
 #include "server/access/paced_refusals.h"
 #include "server/http/route.h"
 #include "server/http/streams_handler.h"
+#include "server/http/ui_files.h"
+#include "server/http/watched_body.h"
 #include "server/kserve/classification.h"
 #include "server/kserve/compression.h"
 #include "server/kserve/error_mapping.h"
@@ -74,6 +76,7 @@ class KServeHandler final : public HttpHandler {
         refusals_(options.refusals),
         bodies_(options.bodies),
         folders_(options.folders),
+        watch_live_(options.watch_live),
         strict_(options.strict_triton),
         waiting_("slow calls", kWaitingCalls) {
     const int decoders = std::max(options.threads, 1) + std::max(options.decode_threads, 1);
@@ -104,6 +107,8 @@ class KServeHandler final : public HttpHandler {
       streams_->Handle(request, route, std::move(exchange));
       return std::nullopt;
     }
+    const bool page = route.endpoint == Endpoint::kUi || route.endpoint == Endpoint::kLive;
+    if (page && !watch_live_) route.endpoint = Endpoint::kUnknown;
     if (auto response = Answer(request, route, exchange)) {
       exchange->Answer([response = std::move(*response)]() mutable { return std::move(response); });
     }
@@ -205,9 +210,42 @@ class KServeHandler final : public HttpHandler {
             strict_, {.logging = log_settings_ != nullptr, .trace = trace_settings_ != nullptr}));
       case Endpoint::kStatistics:
         return Statistics(route);
+      case Endpoint::kUi:
+        return Page(route.model);
+      case Endpoint::kLive:
+        return Live();
       default:
         return AnswerModel(route);
     }
+  }
+
+  static HttpResponse Page(const std::string& name) {
+    HttpResponse response;
+    if (name.empty()) {
+      response.status = 302;
+      response.fields = "Location: /ui/index.html\r\n";
+      return response;
+    }
+    const UiFile* const file = FindUiFile(name);
+    if (file == nullptr) return ErrorResponse(404, "Not Found");
+    response.content_type = file->type;
+    response.fields =
+        "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
+        "connect-src 'self'; img-src 'self' blob:; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'\r\nX-Content-Type-Options: nosniff\r\n"
+        "Referrer-Policy: no-referrer\r\nCache-Control: no-cache\r\n";
+    response.parts = {std::as_bytes(std::span(file->text))};
+    return response;
+  }
+
+  HttpResponse Live() {
+    auto watcher = watch_live_();
+    if (!watcher) return Refusal(watcher.error());
+    HttpResponse response;
+    response.content_type = "text/event-stream";
+    response.fields = "Cache-Control: no-store\r\n";
+    response.rest = std::make_shared<WatchedBody>(*std::move(watcher));
+    return response;
   }
 
   HttpResponse AnswerModel(const Route& route) {
@@ -475,11 +513,12 @@ class KServeHandler final : public HttpHandler {
   InferenceService& service_;
   const std::size_t max_body_;
   const std::shared_ptr<const Objectives> objectives_;
-  const std::shared_ptr<LogSettings> log_settings_;      // or null
-  const std::shared_ptr<TraceSettings> trace_settings_;  // or null
-  const std::shared_ptr<PacedRefusals> refusals_;        // or null
-  const std::shared_ptr<BodyAdmission> bodies_;          // or null
-  const std::shared_ptr<ModelFolders> folders_;          // or null
+  const std::shared_ptr<LogSettings> log_settings_;                           // or null
+  const std::shared_ptr<TraceSettings> trace_settings_;                       // or null
+  const std::shared_ptr<PacedRefusals> refusals_;                             // or null
+  const std::shared_ptr<BodyAdmission> bodies_;                               // or null
+  const std::shared_ptr<ModelFolders> folders_;                               // or null
+  const std::function<Expected<std::shared_ptr<FeedWatcher>>()> watch_live_;  // or empty
   const bool strict_;
   std::vector<InferRequestDecoder> decoders_;  // by I/O thread, then those that decode
   TaskQueue waiting_;

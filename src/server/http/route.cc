@@ -126,7 +126,11 @@ Route MemoryRoute(Segments rest) {
 
 Route RouteOf(std::string_view target) {
   const Path path = Split(target);
-  if (!path.valid || path.segments[0] != "v2") return {};
+  if (!path.valid) return {};
+  const std::string_view first = path.segments[0];
+  if (path.size == 1 && (first.empty() || first == "ui")) return {Endpoint::kUi, {}, {}};
+  if (path.size == 2 && first == "ui") return {Endpoint::kUi, std::string(path.segments[1]), {}};
+  if (first != "v2") return {};
   const Segments rest = Segments(path.segments).first(path.size).subspan(1);
   if (rest.empty()) return {Endpoint::kServer, {}, {}};
   if (rest[0] == "models") return ModelRoute(rest.subspan(1));
@@ -141,6 +145,8 @@ Route RouteOf(std::string_view target) {
   if (rest.size() == 2 && rest[0] == "trace" && rest[1] == "setting") {
     return {Endpoint::kTrace, {}, {}};
   }
+  if (rest.size() == 2 && rest[0] == "tactus" && rest[1] == "live")
+    return {Endpoint::kLive, {}, {}};
   if (rest.size() == 1 && rest[0] == "logging") return {Endpoint::kLogging, {}, {}};
   return {};
 }
@@ -159,6 +165,7 @@ Scope ScopeOf(Endpoint endpoint, Verb verb) {
   switch (endpoint) {
     case Endpoint::kHealthLive:
     case Endpoint::kHealthReady:
+    case Endpoint::kUi:  // which holds no data
       return Scope::kOpen;
     case Endpoint::kInfer:
     case Endpoint::kUnsupported:

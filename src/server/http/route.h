@@ -30,7 +30,9 @@ enum class Endpoint {
   kIndex,
   kLoad,
   kUnload,
-  kStreams,
+  kUi,       // a file of the live page
+  kLive,     // what that page shows
+  kStreams,  // this and all that follow are of streams
   kStream,
   kStreamEvents,
   kStreamVideo,
@@ -39,7 +41,7 @@ enum class Endpoint {
 
 struct Route {
   Endpoint endpoint = Endpoint::kUnknown;
-  std::string model;    // decoded; empty where the path names none; or a stream, or a region
+  std::string model;    // decoded; empty where the path names none; or a stream, a region, a file
   std::string version;  // as it stands in the path; empty: the latest
 };
 

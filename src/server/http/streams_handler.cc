@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "server/http/stream_page.h"
+#include "server/http/watched_body.h"
 #include "server/kserve/error_mapping.h"
 #include "stream/frame_feed.h"
 #include "stream/stream_config.h"
@@ -26,20 +26,6 @@ HttpResponse Refusal(const Error& error, bool strict) {
   if (wire.retry_after) response.fields = "Retry-After: 1\r\n";
   return response;
 }
-
-class WatchedBody final : public LongBody {
- public:
-  explicit WatchedBody(std::shared_ptr<FeedWatcher> watcher) : watcher_(std::move(watcher)) {}
-  ~WatchedBody() override { watcher_->Leave(); }
-
-  void Next(std::move_only_function<void(std::string)> ready) override {
-    watcher_->Next(std::move(ready));
-  }
-  void Leave() override { watcher_->Leave(); }
-
- private:
-  const std::shared_ptr<FeedWatcher> watcher_;
-};
 
 }  // namespace
 
@@ -68,9 +54,8 @@ HttpResponse StreamsHandler::Read(const Route& route) const {
   if (!json) return Refusal(json.error(), strict_);
   if (route.endpoint == Endpoint::kStream) return Json(*std::move(json));
   HttpResponse page;
-  page.content_type = "text/html; charset=utf-8";
-  page.fields = "Content-Security-Policy: default-src 'self' 'unsafe-inline'\r\n";
-  page.body = StreamPage(route.model);
+  page.status = 302;
+  page.fields = fmt::format("Location: /ui/index.html#stream={}\r\n", route.model);
   return page;
 }
 

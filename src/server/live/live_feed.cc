@@ -1,0 +1,266 @@
+#include "server/live/live_feed.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace tactus {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Names of models are what clients and folders say.
+std::string TextOf(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// With so many in one: 10 for tenths.
+double Rounded(double value, double per_one) { return std::round(value * per_one) / per_one; }
+std::int64_t Tenths(Duration time) { return std::llround(10 * ToMillis(time)); }
+
+struct Bar {
+  LiveMoments::Batch batch;
+  int count = 1;  // batches that it stands for
+};
+
+// By lane and start; where there are more than `most`, those of a lane that follow each other and
+// are of one model and exit are one.
+std::vector<Bar> BarsOf(std::vector<LiveMoments::Batch> batches, std::size_t most) {
+  std::ranges::sort(batches, {}, [](const auto& b) { return std::pair(b.lane, b.started); });
+  const std::size_t each = batches.size() / most + 1;
+  std::vector<Bar> bars;
+  for (const LiveMoments::Batch& batch : batches) {
+    if (!bars.empty()) {
+      Bar& last = bars.back();
+      const bool alike = last.batch.lane == batch.lane && last.batch.model == batch.model;
+      if (alike && static_cast<std::size_t>(last.count) < each) {
+        ++last.count;
+        last.batch.ended = std::max(last.batch.ended, batch.ended);
+        last.batch.rows += batch.rows;
+        last.batch.late |= batch.late;
+        last.batch.failed |= batch.failed;
+        continue;
+      }
+    }
+    bars.push_back({batch});
+  }
+  if (bars.size() > most) bars.erase(bars.begin(), bars.end() - static_cast<std::ptrdiff_t>(most));
+  return bars;
+}
+
+// LANE, MODEL, EXIT, ROWS, START, LENGTH, FLAGS, BATCHES of each, one behind the other. Times are
+// tenths of a millisecond, starts from `from` on; flags: 1 late, 2 failed.
+Json BarsJson(const std::vector<Bar>& bars, TimePoint from) {
+  Json numbers = Json::array();
+  for (const Bar& bar : bars) {
+    const LiveMoments::Batch& b = bar.batch;
+    for (const std::int64_t number :
+         {std::int64_t{b.lane}, std::int64_t{b.model}, std::int64_t{b.exit}, std::int64_t{b.rows},
+          Tenths(b.started - from), Tenths(b.ended - b.started),
+          std::int64_t{b.late ? 1 : 0} + (b.failed ? 2 : 0), std::int64_t{bar.count}}) {
+      numbers.push_back(number);
+    }
+  }
+  return numbers;
+}
+
+}  // namespace
+
+LiveFeed::LiveFeed(Parts parts) : parts_(std::move(parts)) {
+  task_.Start(
+      "live page", [this] { return Tick(); }, RepeatedTask::kUntilWoken);
+}
+
+Expected<std::shared_ptr<FeedWatcher>> LiveFeed::Watch() {
+  const std::lock_guard lock(mutex_);
+  if (stopped_) return Fail(ErrorCode::kUnavailable, "the server is stopping");
+  std::erase_if(watchers_, [](const auto& watcher) { return watcher->left(); });
+  if (watchers_.size() + fresh_.size() >= kMostWatchers) {
+    return Fail(
+        ErrorCode::kResourceExhausted,
+        fmt::format("{} watch this page already, as many as may: close one", kMostWatchers));
+  }
+  auto watcher = std::make_shared<FeedWatcher>(FeedKind::kEvents);
+  fresh_.push_back(watcher);
+  task_.Wake();
+  return watcher;
+}
+
+void LiveFeed::Stop() {
+  std::vector<std::shared_ptr<FeedWatcher>> all;
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    all = std::exchange(watchers_, {});
+    all.insert(all.end(), fresh_.begin(), fresh_.end());
+    fresh_.clear();
+  }
+  task_.Stop();
+  for (const auto& each : all) each->End();
+}
+
+Duration LiveFeed::Tick() {
+  std::vector<std::shared_ptr<FeedWatcher>> fresh;
+  std::vector<std::shared_ptr<FeedWatcher>> all;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(watchers_, [](const auto& watcher) { return watcher->left(); });
+    fresh = std::exchange(fresh_, {});
+    watchers_.insert(watchers_.end(), fresh.begin(), fresh.end());
+    all = watchers_;
+  }
+  if (all.empty()) {
+    if (std::exchange(watched_, false)) parts_.moments.Watch(false);
+    return RepeatedTask::kUntilWoken;
+  }
+  if (!std::exchange(watched_, true)) Begin();
+  const bool whole_second = tick_++ % kTicksInSecond == 0;
+  const LiveMoments::Taken taken = parts_.moments.Take();
+  names_ = taken.models;
+  Count(taken);
+  std::optional<RuntimeReading> reading;
+  if (whole_second || !fresh.empty()) reading = parts_.read();
+  if (whole_second) Second(*reading);
+  if (reading) {
+    std::string state = StateText(*reading);
+    Send("state", state, state == known_ ? fresh : all);
+    known_ = std::move(state);
+  }
+  Send("tick", TickText(taken, whole_second ? &*reading : nullptr), all);
+  return kTick;
+}
+
+void LiveFeed::Begin() {
+  parts_.moments.Watch(true);
+  tick_ = 0;
+  shown_.clear();
+  lanes_before_.clear();
+  seconds_.clear();
+  second_ = {};
+  known_.clear();
+}
+
+void LiveFeed::Count(const LiveMoments::Taken& taken) {
+  const auto find = [&](std::uint32_t number) -> LiveModel* {
+    const auto found = shown_.find(taken.models[number]);
+    return found == shown_.end() ? nullptr : &found->second.model;
+  };
+  for (const auto& answer : taken.answers) {
+    if (LiveModel* const model = find(answer.model)) model->Note(answer);
+  }
+  for (const auto& batch : taken.batches) {
+    if (LiveModel* const model = find(batch.model)) model->Note(batch);
+    if (batch.ended - batch.started <= second_.longest) continue;
+    second_.longest = batch.ended - batch.started;
+    second_.longest_of = taken.models[batch.model];
+  }
+}
+
+void LiveFeed::Second(const RuntimeReading& reading) {
+  CallsByModel calls = parts_.metrics.by_model();
+  std::map<std::string, OutcomeCounts> by_name;  // of all versions together
+  for (const auto& [model, counts] : calls) {
+    OutcomeCounts& sum = by_name[model.first];
+    for (std::size_t i = 0; i < counts.size(); ++i) sum[i] += counts[i];
+  }
+  for (const ModelState& state : reading.models) {
+    if (state.state != "READY") continue;
+    auto spec = parts_.find(state.name, state.version);
+    if (spec == nullptr) continue;
+    const auto [found, fresh] = shown_.try_emplace(state.name, Shown{spec, LiveModel(spec->slo)});
+    found->second.spec = std::move(spec);
+  }
+  for (auto& [name, shown] : shown_) shown.model.Second(by_name[name]);
+  const double seconds = ToSeconds(reading.uptime - std::exchange(uptime_before_, reading.uptime));
+  busy_.assign(reading.lanes.size(), 0);
+  for (std::size_t i = 0; i < reading.lanes.size(); ++i) {
+    if (lanes_before_.size() != reading.lanes.size() || seconds <= 0) break;
+    busy_[i] = ToSeconds(reading.lanes[i].busy - lanes_before_[i].busy) / seconds;
+  }
+  lanes_before_ = reading.lanes;
+  const double sum = std::accumulate(busy_.begin(), busy_.end(), 0.0);
+  second_.busy = sum / static_cast<double>(std::max<std::size_t>(busy_.size(), 1));
+  seconds_.push_back(std::exchange(second_, {}));
+  if (seconds_.size() > LiveModel::kSeconds) seconds_.pop_front();
+}
+
+std::string LiveFeed::StateText(const RuntimeReading& reading) const {
+  Json models = Json::array();
+  for (const ModelState& state : reading.models) {
+    Json model{{"name", state.name}, {"version", state.version}, {"state", state.state}};
+    if (!state.reason.empty()) model["reason"] = state.reason;
+    const auto shown = shown_.find(state.name);
+    if (shown != shown_.end()) {
+      const ModelSpec& spec = *shown->second.spec;
+      model["platform"] = spec.platform;
+      model["slo_ms"] = ToMillis(spec.slo);
+      model["max_batch"] = spec.max_batch;
+      for (const ExitSpec& exit : spec.exits) model["exits"].push_back(exit.name);
+    }
+    models.push_back(std::move(model));
+  }
+  return TextOf({{"policy", parts_.policy},
+                 {"lanes", reading.lanes.size()},
+                 {"names", names_},
+                 {"models", std::move(models)}});
+}
+
+std::string LiveFeed::TickText(const LiveMoments::Taken& taken,
+                               const RuntimeReading* second) const {
+  const std::vector<Bar> bars = BarsOf(taken.batches, kMostBars);
+  TimePoint from = kNever;
+  for (const Bar& bar : bars) from = std::min(from, bar.batch.started);
+  Json tick{{"from_ms", bars.empty() ? 0 : Rounded(ToMillis(from - kStart), 10)},
+            {"bars", BarsJson(bars, from)}};
+  if (taken.lost > 0) tick["lost"] = taken.lost;
+  if (second == nullptr) return TextOf(tick);
+  LiveLanes window;
+  for (const LiveLanes& each : seconds_) {
+    window.busy += each.busy / static_cast<double>(seconds_.size());
+    if (each.longest <= window.longest) continue;
+    window.longest = each.longest;
+    window.longest_of = each.longest_of;
+  }
+  Json& lanes = tick["lanes"] = Json::array();
+  for (std::size_t i = 0; i < second->lanes.size(); ++i) {
+    lanes.push_back({Rounded(100 * busy_[i], 10), second->lanes[i].stuck ? 1 : 0});
+  }
+  Json& models = tick["models"] = Json::object();
+  OutcomeCounts in_second{};
+  for (const auto& [name, shown] : shown_) {
+    const OutcomeCounts ended = shown.model.EndedInSecond();
+    for (std::size_t i = 0; i < ended.size(); ++i) in_second[i] += ended[i];
+    const LiveModel::Window last = shown.model.Last();
+    if (std::accumulate(last.ended.begin(), last.ended.end(), std::uint64_t{0}) == 0) continue;
+    models[name] = {{"ended", last.ended},
+                    {"seconds", last.seconds},
+                    {"p50_ms", Rounded(ToMillis(last.p50), 100)},
+                    {"p99_ms", Rounded(ToMillis(last.p99), 100)},
+                    {"rows", Rounded(last.rows, 10)},
+                    {"slower", Rounded(last.slower, 100)},
+                    {"why", shown.model.WhyMissed(window)}};
+  }
+  for (const ModelStatistics& each : second->statistics) {
+    if (const auto found = models.find(each.name); found != models.end()) {
+      (*found)["waiting"] = each.pending;
+    }
+  }
+  tick["uptime_s"] = Rounded(ToSeconds(second->uptime), 10);
+  tick["waiting"] = second->pending;
+  tick["ended"] = in_second;
+  return TextOf(tick);
+}
+
+void LiveFeed::Send(std::string_view event, const std::string& json,
+                    const std::vector<std::shared_ptr<FeedWatcher>>& watchers) {
+  const auto piece =
+      std::make_shared<const std::string>(fmt::format("event: {}\ndata: {}\n\n", event, json));
+  for (const auto& each : watchers) each->Put(piece);
+}
+
+}  // namespace tactus

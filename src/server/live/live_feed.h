@@ -1,0 +1,87 @@
+// Who watches the server's live page: what there is at first, then five ticks a second, as
+// server-sent events of JSON. docs/reference/page.md has the fields.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/expected.h"
+#include "platform/repeated_task.h"
+#include "server/live/live_model.h"
+#include "server/live/live_moments.h"
+#include "server/metrics/serving_metrics.h"
+#include "stream/frame_feed.h"
+
+namespace tactus {
+
+class LiveFeed {
+ public:
+  static constexpr std::size_t kMostWatchers = 16;
+
+  struct Parts {
+    std::string policy;
+    LiveMoments& moments;  // of this feed alone
+    const ServingMetrics& metrics;
+    std::function<RuntimeReading()> read;
+    // Null for a model that is not served.
+    std::function<std::shared_ptr<const ModelSpec>(const std::string&, std::int64_t)> find;
+  };
+
+  // What the parts name outlives the feed.
+  explicit LiveFeed(Parts parts);
+  ~LiveFeed() { Stop(); }
+
+  // From any thread. kResourceExhausted beyond kMostWatchers, kUnavailable once stopped. A slow
+  // watcher loses ticks.
+  Expected<std::shared_ptr<FeedWatcher>> Watch();
+  // Ends all watchers. Idempotent.
+  void Stop();
+
+ private:
+  static constexpr Duration kTick = Millis(200);
+  static constexpr int kTicksInSecond = 5;
+  // A tick draws no more bars: batches of a lane that follow each other are drawn as one.
+  static constexpr std::size_t kMostBars = 120;
+
+  struct Shown {
+    std::shared_ptr<const ModelSpec> spec;
+    LiveModel model;
+  };
+
+  Duration Tick();
+  // What is true of the last second, by model and lane.
+  void Second(const RuntimeReading& reading);
+  void Count(const LiveMoments::Taken& taken);
+  std::string StateText(const RuntimeReading& reading) const;
+  std::string TickText(const LiveMoments::Taken& taken, const RuntimeReading* second) const;
+  static void Send(std::string_view event, const std::string& json,
+                   const std::vector<std::shared_ptr<FeedWatcher>>& watchers);
+  void Begin();
+
+  const Parts parts_;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<FeedWatcher>> watchers_;
+  std::vector<std::shared_ptr<FeedWatcher>> fresh_;  // that have had no state yet
+  bool stopped_ = false;
+
+  // The task's own.
+  bool watched_ = false;
+  int tick_ = 0;
+  std::map<std::string, Shown> shown_;  // by model
+  std::vector<std::string> names_;      // of the moments' models
+  std::vector<LaneLoad> lanes_before_;
+  Duration uptime_before_{};
+  std::vector<double> busy_;       // by lane, in the last second
+  std::deque<LiveLanes> seconds_;  // of the window
+  LiveLanes second_;               // under way
+  std::string known_;              // the state that the watchers were told last
+  RepeatedTask task_;              // last: it uses the rest
+};
+
+}  // namespace tactus

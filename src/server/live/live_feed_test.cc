@@ -1,0 +1,152 @@
+#include "server/live/live_feed.h"
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace tactus {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+std::string NextOf(FeedWatcher& watcher) {
+  std::promise<std::string> piece;
+  watcher.Next([&](std::string text) { piece.set_value(std::move(text)); });
+  return piece.get_future().get();
+}
+
+// What follows "data: ".
+json DataOf(const std::string& event) {
+  const std::size_t at = event.find("data: ");
+  return at == event.npos ? json() : json::parse(event.substr(at + 6));
+}
+
+class LiveFeedTest : public ::testing::Test {
+ protected:
+  LiveFeedTest() {
+    spec_->name = "<img onerror=x>";
+    spec_->slo = Millis(50);
+    spec_->exits = {{"early", {}, 0}, {"late", {}, 0}};
+  }
+  RuntimeReading Read() {
+    ++readings_;
+    RuntimeReading reading{.pending = 3, .uptime = Seconds(readings_)};
+    reading.lanes.resize(2);
+    reading.lanes[1].stuck = true;
+    reading.models = {{spec_->name, 1, "READY", ""}};
+    return reading;
+  }
+  void Batch(Duration at, int rows) {
+    moments_.OnBatch(*spec_, {.lane = LaneId{1},
+                              .exit = ExitId{1},
+                              .batch = rows,
+                              .decided = kStart + at,
+                              .expected_end = kStart + at + Millis(4),
+                              .started = kStart + at,
+                              .ended = kStart + at + Millis(5)});
+  }
+  void Answer(Duration batch_at, Outcome outcome) {
+    moments_.OnAnswered(*spec_,
+                        {.arrival = kStart,
+                         .started = kStart + batch_at,
+                         .ended = kStart + Millis(30),
+                         .batch = 4,
+                         .outcome = outcome},
+                        1);
+  }
+  // The first tick with bars.
+  static json TickWithBars(FeedWatcher& watcher) {
+    for (;;) {
+      const std::string event = NextOf(watcher);
+      if (event.starts_with("event: tick") && !DataOf(event)["bars"].empty()) return DataOf(event);
+    }
+  }
+
+  const std::shared_ptr<ModelSpec> spec_ = std::make_shared<ModelSpec>();
+  std::atomic<int> readings_ = 0;
+  ServingMetrics metrics_{MetricsOptions{}};
+  LiveMoments moments_{metrics_};
+  LiveFeed feed_{{.policy = "fifo",
+                  .moments = moments_,
+                  .metrics = metrics_,
+                  .read = [this] { return Read(); },
+                  .find = [this](const std::string&, std::int64_t) { return spec_; }}};
+};
+
+TEST_F(LiveFeedTest, TellsAWatcherFirstWhatThereIsAndThenWhatHappens) {
+  auto watcher = *feed_.Watch();
+  const std::string state = NextOf(*watcher);
+  EXPECT_TRUE(state.starts_with("event: state\n"));
+  const json data = DataOf(state);
+  EXPECT_EQ(data["policy"], "fifo");
+  EXPECT_EQ(data["lanes"], 2);
+  EXPECT_EQ(data["models"][0]["name"], "<img onerror=x>");
+  EXPECT_EQ(data["models"][0]["exits"], json::parse(R"(["early","late"])"));
+  const json first = DataOf(NextOf(*watcher));
+  EXPECT_EQ(first["lanes"][1][1], 1) << "it is stuck";
+  Batch(Millis(10), 4);
+  Batch(Millis(20), 2);
+  Answer(Millis(10), Outcome::kLate);
+  const json tick = TickWithBars(*watcher);
+  EXPECT_EQ(tick["from_ms"], 10);
+  EXPECT_EQ(tick["bars"], json::parse("[1,0,1,4,0,50,1,1, 1,0,1,2,100,50,0,1]"));
+  // Who hears of the name of the batches' model is everybody.
+  for (std::string event = NextOf(*watcher);; event = NextOf(*watcher)) {
+    if (event.starts_with("event: state") && DataOf(event)["names"].size() == 1) break;
+  }
+}
+
+TEST_F(LiveFeedTest, ManyBatchesOfALaneAreOneBar) {
+  auto watcher = *feed_.Watch();
+  NextOf(*watcher);
+  for (int i = 0; i < 1200; ++i) Batch(Millis(10 * i), 1);
+  std::int64_t batches = 0;
+  while (batches < 1200) {
+    const json bars = TickWithBars(*watcher)["bars"];
+    EXPECT_LE(bars.size(), 120u * 8);
+    for (std::size_t i = 7; i < bars.size(); i += 8) batches += bars[i].get<std::int64_t>();
+  }
+  EXPECT_EQ(batches, 1200);
+}
+
+// Without this, whoever opens many pages keeps the server busy.
+TEST_F(LiveFeedTest, SoManyMayWatch) {
+  std::vector<std::shared_ptr<FeedWatcher>> all;
+  for (std::size_t i = 0; i < LiveFeed::kMostWatchers; ++i) all.push_back(*feed_.Watch());
+  const auto refused = feed_.Watch();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kResourceExhausted);
+  EXPECT_THAT(refused.error().message, HasSubstr("16 watch this page already"));
+  all[3]->Leave();
+  EXPECT_TRUE(feed_.Watch().has_value()) << "one has left";
+}
+
+TEST_F(LiveFeedTest, NothingIsNotedOrReadWhileNobodyWatches) {
+  Batch(Millis(10), 4);
+  EXPECT_EQ(readings_, 0);
+  auto watcher = *feed_.Watch();
+  NextOf(*watcher);
+  watcher->Leave();
+  for (int before = -1; before != readings_;) {
+    before = readings_;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+  }
+  Batch(Millis(30), 4);
+  EXPECT_TRUE(moments_.Take().batches.empty());
+}
+
+TEST_F(LiveFeedTest, AStopEndsItsWatchers) {
+  auto watcher = *feed_.Watch();
+  feed_.Stop();
+  for (std::string piece = NextOf(*watcher); !piece.empty();) piece = NextOf(*watcher);
+  EXPECT_FALSE(feed_.Watch().has_value());
+}
+
+}  // namespace
+}  // namespace tactus

@@ -1,0 +1,67 @@
+// One model over the last seconds, as the live page shows it, and why its calls miss.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "base/rng.h"
+#include "server/live/live_moments.h"
+#include "server/metrics/serving_metrics.h"
+
+namespace tactus {
+
+// The share of its time that the lanes were busy, and the longest batch that they ran: of all
+// models, in the window.
+struct LiveLanes {
+  double busy = 0;
+  Duration longest{};
+  std::string longest_of;  // the model of that batch
+};
+
+// Pure. A window of kSeconds, second by second.
+class LiveModel {
+ public:
+  static constexpr std::size_t kSeconds = 10;
+  static constexpr std::size_t kMostLatencies = 512;  // of a second, drawn from all of its
+
+  explicit LiveModel(Duration slo) : slo_(slo) {}
+
+  void Note(const LiveMoments::Answer& answer);
+  void Note(const LiveMoments::Batch& batch);
+  // A second is over; `total`: calls that ended since the start.
+  void Second(const OutcomeCounts& total);
+
+  struct Window {
+    OutcomeCounts ended{};  // by outcome
+    double seconds = 0;     // that it covers
+    Duration p50{}, p99{};  // of calls that were answered; 0: none was
+    double slower = 0;      // batches' time over the profile's; 0: none ran
+    double rows = 0;        // of a batch, in the mean
+  };
+  Window Last() const;
+  // Of the last second alone.
+  OutcomeCounts EndedInSecond() const {
+    return pieces_.empty() ? OutcomeCounts{} : pieces_.back().ended;
+  }
+  // In one sentence with numbers; empty: at least 99 % met their deadline.
+  std::string WhyMissed(const LiveLanes& lanes) const;
+
+ private:
+  struct Piece {
+    OutcomeCounts ended{};
+    double took_s = 0, predicted_s = 0;
+    std::uint64_t batches = 0, rows = 0, answers = 0;
+    std::vector<Duration> latencies;
+  };
+  const Duration slo_;
+  std::deque<Piece> pieces_;  // by second
+  Piece now_;                 // the second under way
+  OutcomeCounts total_{};
+  bool begun_ = false;  // `total_` is known
+  Rng rng_ = Rng::Stream(1, "live");
+};
+
+}  // namespace tactus

@@ -1,0 +1,72 @@
+#include "server/live/live_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tactus {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Counts {
+  std::uint64_t met = 0, late = 0, shed = 0, expired = 0, cancelled = 0, failed = 0;
+};
+
+OutcomeCounts Total(const Counts& c) {
+  return {c.met, c.late, c.shed, c.expired, c.cancelled, c.failed};
+}
+
+// One second in which calls ended so, with batches that took `slower` times what was predicted.
+LiveModel After(const Counts& counts, double slower = 1) {
+  LiveModel model(Millis(50));
+  model.Second({});
+  model.Note(LiveMoments::Batch{.rows = 4,
+                                .started = kStart,
+                                .ended = kStart + FromMillis(10 * slower),
+                                .predicted = Millis(10)});
+  model.Second(Total(counts));
+  return model;
+}
+
+// Without this an operator would read of a cause that is none.
+TEST(LiveModel, SaysWhyCallsMiss) {
+  const LiveLanes idle{.busy = 0.3, .longest = Millis(2), .longest_of = "m"};
+  const LiveLanes busy{.busy = 0.97, .longest = Millis(20), .longest_of = "m"};
+  const LiveLanes held{.busy = 0.5, .longest = Millis(40), .longest_of = "huge"};
+  EXPECT_EQ(After({.met = 1000, .late = 9}).WhyMissed(busy), "") << "more than 99 % met";
+  EXPECT_EQ(After({}).WhyMissed(busy), "");
+  EXPECT_EQ(After({.met = 9, .cancelled = 900}).WhyMissed(busy), "") << "their clients went";
+  EXPECT_THAT(After({.met = 50, .failed = 50}).WhyMissed(busy), HasSubstr("failed 50 calls"));
+  EXPECT_THAT(After({.met = 50, .late = 50}, 1.5).WhyMissed(busy),
+              HasSubstr("50 late, 0 given up: its batches take 1.5 times"));
+  EXPECT_THAT(After({.met = 50, .late = 20, .shed = 10, .expired = 20}).WhyMissed(busy),
+              HasSubstr("20 late, 30 given up: lanes are 97 % busy"));
+  EXPECT_THAT(After({.met = 50, .late = 50}).WhyMissed(held),
+              HasSubstr("batches of up to 40 ms (huge) hold a lane, and its SLO is 50 ms"));
+  EXPECT_THAT(After({.met = 50, .late = 50}).WhyMissed(idle), HasSubstr("lanes are 30 % busy, so"));
+}
+
+TEST(LiveModel, RemembersItsWindow) {
+  LiveModel model(Millis(50));
+  Counts counts{.met = 5};
+  model.Second(Total(counts));  // ended before anybody watched
+  EXPECT_EQ(model.Last().ended[0], 0u);
+  for (int second = 1; second <= 30; ++second) {
+    for (int i = 0; i < 2000; ++i) {
+      model.Note(LiveMoments::Answer{.outcome = i % 100 < 98 ? Outcome::kMet : Outcome::kLate,
+                                     .latency = Millis(i % 100 < 98 ? second : 90)});
+    }
+    model.Note(LiveMoments::Answer{.outcome = Outcome::kShed, .latency = Millis(5000)});
+    counts.met += 2000;
+    model.Second(Total(counts));
+    EXPECT_EQ(model.EndedInSecond()[0], 2000u);
+  }
+  const LiveModel::Window last = model.Last();
+  EXPECT_EQ(last.ended[0], 20'000u);
+  EXPECT_EQ(last.seconds, 10);
+  EXPECT_NEAR(ToMillis(last.p50), 25.5, 1.5) << "of the seconds 21 to 30";
+  EXPECT_EQ(ToMillis(last.p99), 90) << "and of no call that was given up";
+}
+
+}  // namespace
+}  // namespace tactus

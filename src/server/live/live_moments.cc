@@ -1,0 +1,86 @@
+#include "server/live/live_moments.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+namespace tactus {
+
+void LiveMoments::Watch(bool watched) {
+  const std::lock_guard lock(mutex_);
+  batches_.clear();
+  answers_.clear();
+  late_.clear();
+  lost_ = 0;
+  if (watched) {
+    batches_.reserve(kMostBatches);
+    answers_.reserve(kMostAnswers);
+    late_.reserve(kMostAnswers);
+  }
+  watched_.store(watched, std::memory_order_relaxed);
+}
+
+LiveMoments::Taken LiveMoments::Take() {
+  Taken taken;
+  taken.batches.reserve(kMostBatches);
+  taken.answers.reserve(kMostAnswers);
+  std::vector<TimePoint> late;
+  late.reserve(kMostAnswers);
+  {
+    const std::lock_guard lock(mutex_);
+    taken.batches.swap(batches_);
+    taken.answers.swap(answers_);
+    late.swap(late_);
+    taken.models = names_;
+    taken.lost = std::exchange(lost_, 0);
+  }
+  std::ranges::sort(late);
+  for (Batch& batch : taken.batches) {
+    batch.late = std::ranges::binary_search(late, batch.started);
+  }
+  return taken;
+}
+
+std::uint32_t LiveMoments::NumberOf(const std::string& name) {
+  const auto [found, fresh] = numbers_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
+  if (fresh) names_.push_back(name);
+  return found->second;
+}
+
+void LiveMoments::OnAnswered(const ModelSpec& model, const RequestRecord& record, int rows) {
+  next_.OnAnswered(model, record, rows);
+  if (!watched_.load(std::memory_order_relaxed)) return;
+  try {
+    const std::lock_guard lock(mutex_);
+    if (answers_.size() >= kMostAnswers) {
+      ++lost_;
+      return;
+    }
+    answers_.push_back({NumberOf(model.name), record.outcome, record.ended - record.arrival});
+    if (record.outcome == Outcome::kLate && record.batch > 0) late_.push_back(record.started);
+  } catch (const std::bad_alloc&) {  // it is for show
+  }
+}
+
+void LiveMoments::OnBatch(const ModelSpec& model, const BatchRecord& record) {
+  next_.OnBatch(model, record);
+  if (!watched_.load(std::memory_order_relaxed)) return;
+  try {
+    const std::lock_guard lock(mutex_);
+    if (batches_.size() >= kMostBatches) {
+      ++lost_;
+      return;
+    }
+    batches_.push_back({.model = NumberOf(model.name),
+                        .lane = static_cast<std::uint16_t>(record.lane.value()),
+                        .exit = static_cast<std::uint16_t>(record.exit.value()),
+                        .rows = static_cast<std::uint16_t>(record.batch),
+                        .failed = record.status != BatchStatus::kOk,
+                        .started = record.started,
+                        .ended = record.ended,
+                        .predicted = record.predicted()});
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+}  // namespace tactus

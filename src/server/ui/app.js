@@ -1,0 +1,471 @@
+// The live page of a Tactus server. It draws what GET /v2/tactus/live sends: "state" (models, lanes,
+// names) when it changes, "tick" five times a second (docs/reference/page.md).
+"use strict";
+
+const LIVE = "../v2/tactus/live";
+const STREAMS = "../v2/streams";
+const OUTCOMES = ["met", "late", "shed", "expired", "cancelled", "failed"];
+// Okabe and Ito's colours, which colour-blind people tell apart.
+const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999"];
+const KEPT_MS = 60000;     // of bars
+const MOST_BARS = 40000;
+const SECONDS = 120;       // of the charts
+const SPANS = [0.25, 0.5, 1, 2, 5, 10, 20, 60];
+
+const byId = id => document.getElementById(id);
+const show = (id, text) => { const at = byId(id); if (at.textContent !== text) at.textContent = text; };
+const shown = (value, digits = 1) => value === undefined ? "" : value.toFixed(digits);
+
+let state = { models: [], names: [], lanes: 0, policy: "" };
+let bars = [];             // {lane, model, exit, rows, start, end, late, failed, count}, oldest first
+let laneNow = [];          // [busy %, stuck]
+let history = [];          // a second each: {met, missed, waiting, busy}
+let serverMs = 0;          // the newest end of a batch, on the server's clock
+let clockMs = 0;           // and here, when it came
+let span = 4;              // of SPANS
+let pausedAt = null;
+let chosen = null;
+let token = sessionStorage.getItem("tactus-token") || "";
+
+function headers() { return token ? { Authorization: `Bearer ${token}` } : {}; }
+
+// Each event of the server's stream, until it ends.
+async function* eventsOf(url) {
+  const answer = await fetch(url, { headers: headers(), cache: "no-store" });
+  if (!answer.ok) {
+    const error = new Error((await answer.text()).slice(0, 300));
+    error.status = answer.status;
+    throw error;
+  }
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    text += value;
+    for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
+      const lines = text.slice(0, end).split("\n");
+      text = text.slice(end + 2);
+      const field = name => (lines.find(line => line.startsWith(`${name}: `)) || "").slice(name.length + 2);
+      yield [field("event"), JSON.parse(field("data"))];
+    }
+  }
+}
+
+async function watch() {
+  for (let wait = 1; ; wait = Math.min(2 * wait, 15)) {
+    try {
+      for await (const [event, data] of eventsOf(LIVE)) {
+        wait = 1;
+        show("link", "");
+        byId("login").hidden = true;
+        byId("forget").hidden = !token;
+        if (event === "state") onState(data);
+        if (event === "tick") onTick(data);
+      }
+      show("link", "the server has ended the connection: trying again");
+    } catch (error) {
+      if (error.status === 401 || error.status === 403) return askForToken(error.status);
+      const why = error.status ? `${error.status} ${error.message}` : "no connection";
+      show("link", `${why}: trying again in ${wait} s`);
+    }
+    await new Promise(done => setTimeout(done, 1000 * wait));
+  }
+}
+
+function askForToken(status) {
+  show("about", token ? "the token is refused" : "");
+  show("link", status === 403 ? "this token may not read" : "");
+  forgetToken();
+  byId("login").hidden = false;
+  byId("token").focus();
+}
+
+function forgetToken() {
+  token = "";
+  sessionStorage.removeItem("tactus-token");
+  byId("forget").hidden = true;
+}
+
+function tell(text) {
+  const list = byId("events");
+  if (!list.dataset.used) list.replaceChildren();
+  list.dataset.used = "yes";
+  const item = document.createElement("li");
+  item.textContent = `${new Date().toLocaleTimeString()} ${text}`;
+  list.prepend(item);
+  while (list.children.length > 100) list.lastChild.remove();
+}
+
+const unwanted = model => model.reason === "not loaded" || model.reason === "unloaded";
+const stateOf = model => model.state === "READY" ? "ready" : unwanted(model) ? model.reason : `${model.state.toLowerCase()}${model.reason ? `: ${model.reason}` : ""}`;
+
+function onState(next) {
+  if (state.models.length > 0) {
+    const before = new Map(state.models.map(model => [`${model.name} ${model.version}`, stateOf(model)]));
+    for (const model of next.models) {
+      const key = `${model.name} ${model.version}`;
+      if (before.get(key) !== stateOf(model)) tell(`model ${model.name}, version ${model.version}: ${stateOf(model)}`);
+      before.delete(key);
+    }
+    for (const key of before.keys()) tell(`model ${key.replace(/ (\d+)$/, ", version $1")}: gone`);
+  }
+  state = next;
+  state.models.sort((a, b) => unwanted(a) - unwanted(b));
+  const ready = state.models.filter(model => model.state === "READY").length;
+  show("about", `${ready} of ${state.models.length} models ready, policy ${state.policy}, ${state.lanes} ${state.lanes === 1 ? "lane" : "lanes"}`);
+  const legend = byId("legend");
+  legend.replaceChildren(...state.names.map((name, i) => {
+    const entry = document.createElement("span");
+    const mark = document.createElement("i");
+    mark.style.background = colourOf(i);
+    entry.append(mark, name);
+    return entry;
+  }));
+  byId("lanes").style.height = `${2.2 * state.lanes + 1.4}rem`;
+  if (!lastModels) showModels({});
+}
+
+let lastModels = null;
+
+function onTick(tick) {
+  for (let i = 0; i + 7 < tick.bars.length; i += 8) {
+    const [lane, model, exit, rows, start, length, flags, count] = tick.bars.slice(i, i + 8);
+    const from = tick.from_ms + start / 10;
+    bars.push({ lane, model, exit, rows, start: from, end: from + length / 10, late: (flags & 1) > 0, failed: (flags & 2) > 0, count });
+    serverMs = Math.max(serverMs, from + length / 10);
+  }
+  if (tick.bars.length > 0 || tick.uptime_s) {
+    if (tick.uptime_s) serverMs = Math.max(serverMs, 1000 * tick.uptime_s);
+    clockMs = performance.now();
+  }
+  if (bars.length > MOST_BARS || (bars.length > 0 && bars[0].end < serverMs - 2 * KEPT_MS)) {
+    bars = bars.slice(-MOST_BARS).filter(bar => bar.end > serverMs - KEPT_MS);
+  }
+  if (tick.lost) tell(`${tick.lost} calls and batches came too fast to be shown`);
+  if (!tick.models) return;
+  tick.lanes.forEach(([, stuck], i) => {
+    if (laneNow[i] && laneNow[i][1] !== stuck) tell(`lane ${i} ${stuck ? "is held by a run that does not end" : "runs batches again"}`);
+  });
+  laneNow = tick.lanes;
+  showModels(tick.models);
+  let met = 0, missed = 0;
+  for (const model of Object.values(tick.models)) {
+    met += model.ended[0] / model.seconds;
+    missed += missedOf(model.ended) / model.seconds;
+  }
+  const busy = tick.lanes.reduce((sum, [percent]) => sum + percent, 0) / Math.max(tick.lanes.length, 1);
+  history.push({ met: tick.ended[0], missed: missedOf(tick.ended), waiting: tick.waiting, busy });
+  history = history.slice(-SECONDS);
+  showLevel(met, missed);
+  showSeconds();
+  showBatches();
+}
+
+// Calls that their client took back count nowhere.
+const missedOf = ended => ended[1] + ended[2] + ended[3] + ended[5];
+
+function showLevel(met, missed) {
+  const all = met + missed;
+  const level = byId("level");
+  level.textContent = all > 0 ? `${(100 * met / all).toFixed(1)} %` : "no calls";
+  level.className = all > 0 && met / all < 0.99 ? "bad" : "good";
+  show("level-text", all > 0 ? `${met.toFixed(0)} calls/s in time, ${missed.toFixed(0)} missed` : "");
+}
+
+function fill(row, cells) {
+  while (row.cells.length < cells.length) row.insertCell();
+  cells.forEach(([text, name = ""], i) => {
+    const cell = row.cells[i];
+    if (cell.textContent !== text) cell.textContent = text;
+    if (cell.className !== name) cell.className = name;
+  });
+}
+
+function rowsFor(body, count) {
+  while (body.rows.length > count) body.deleteRow(-1);
+  while (body.rows.length < count) body.insertRow();
+  return body.rows;
+}
+
+function showModels(live) {
+  lastModels = live;
+  const rows = rowsFor(byId("models"), state.models.length);
+  for (const row of rows) row.title = "";
+  state.models.forEach((model, i) => {
+    const now = live[model.name];
+    const first = [[model.name], [stateOf(model), model.state === "READY" || unwanted(model) ? "" : "bad"]];
+    const slo = [model.slo_ms > 0 ? `${model.slo_ms}` : "-", "number"];
+    if (!now) return fill(rows[i], [...first, ["-", "number"], ["0", "number"], ["", "number"], ["", "number"], slo, ["0", "number"], ["", "number"], ["", "number"], [""]]);
+    const missed = missedOf(now.ended), all = now.ended[0] + missed;
+    const part = all > 0 ? now.ended[0] / all : 1;
+    const misses = part < 0.99;
+    const over = model.slo_ms > 0 && now.p99_ms > model.slo_ms;
+    const detail = OUTCOMES.slice(1).map((name, k) => [name, now.ended[k + 1]]).filter(([, n]) => n > 0).map(([name, n]) => `${n} ${name}`).join(", ");
+    rows[i].title = detail;
+    fill(rows[i], [...first, [`${misses ? "MISS " : ""}${(100 * part).toFixed(1)} %`, misses ? "number bad" : "number good"],
+      [(all / now.seconds).toFixed(0), "number"], [shown(now.p50_ms), "number"], [shown(now.p99_ms), over ? "number bad" : "number"], slo,
+      [`${now.waiting ?? ""}`, "number"], [now.rows > 0 ? shown(now.rows) : "", "number"],
+      [now.slower > 0 ? shown(now.slower, 2) : "", now.slower >= 1.25 ? "number bad" : "number"], [now.why, "why"]]);
+  });
+}
+
+function showSeconds() {
+  const body = byId("seconds");
+  if (!body.closest("details").open) return;
+  const last = history.slice(-20).reverse();
+  const rows = rowsFor(body, last.length);
+  last.forEach((second, i) => fill(rows[i], [[`${i}`, "number"], [shown(second.met, 0), "number"], [shown(second.missed, 0), "number"], [`${second.waiting}`, "number"], [shown(second.busy, 0), "number"]]));
+}
+
+const endOf = bar => bar.failed ? "failed" : bar.late ? "LATE" : "in time";
+const exitOf = bar => {
+  const name = state.names[bar.model];
+  const model = state.models.find(each => each.name === name);
+  return (model && model.exits && model.exits[bar.exit]) || `${bar.exit + 1}`;
+};
+
+function showBatches() {
+  const body = byId("batches");
+  if (!body.closest("details").open || pausedAt !== null) return;
+  const last = bars.slice(-25).reverse();
+  const rows = rowsFor(body, last.length);
+  last.forEach((bar, i) => fill(rows[i], [[(bar.start / 1000).toFixed(3), "number"], [`${bar.lane}`], [state.names[bar.model] || "?"], [exitOf(bar)], [`${bar.rows}${bar.count > 1 ? ` in ${bar.count} batches` : ""}`, "number"], [(bar.end - bar.start).toFixed(1), "number"], [endOf(bar), bar.late || bar.failed ? "bad" : ""]]));
+}
+
+const colourOf = model => COLOURS[model % COLOURS.length];
+const variable = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+// The canvas in pixels of the screen, cleared; null where it is not to be seen.
+function pen(canvas) {
+  const box = canvas.getBoundingClientRect();
+  if (box.width === 0 || box.bottom < 0 || box.top > innerHeight) return null;
+  const scale = devicePixelRatio || 1;
+  const width = Math.round(box.width * scale), height = Math.round(box.height * scale);
+  if (canvas.width !== width || canvas.height !== height) { canvas.width = width; canvas.height = height; }
+  const draw = canvas.getContext("2d");
+  draw.setTransform(scale, 0, 0, scale, 0, 0);
+  draw.clearRect(0, 0, box.width, box.height);
+  draw.font = "12px system-ui, sans-serif";
+  draw.textBaseline = "middle";
+  return { draw, width: box.width, height: box.height };
+}
+
+const LEFT = 92, FOOT = 18;
+
+// What is there to be drawn is half a second behind, so that a tick is there when its time is drawn.
+const nowMs = () => pausedAt ?? serverMs + (performance.now() - clockMs) - 400;
+
+function drawLanes() {
+  const at = pen(byId("lanes"));
+  if (!at) return;
+  const { draw, width, height } = at;
+  const wide = 1000 * SPANS[span], end = nowMs(), begin = end - wide;
+  const lanes = Math.max(state.lanes, 1), row = (height - FOOT) / lanes;
+  const x = ms => LEFT + (ms - begin) / wide * (width - LEFT);
+  const front = variable("--front"), dim = variable("--dim"), bad = variable("--bad"), line = variable("--line");
+  draw.textAlign = "left";
+  for (let lane = 0; lane < lanes; ++lane) {
+    const [busy, stuck] = laneNow[lane] || [0, 0];
+    draw.fillStyle = stuck ? bad : front;
+    draw.fillText(stuck ? `lane ${lane} HELD` : `lane ${lane}  ${busy.toFixed(0)} %`, 6, (lane + 0.5) * row);
+    draw.fillStyle = line;
+    draw.fillRect(LEFT, (lane + 1) * row - 1, width - LEFT, 1);
+  }
+  draw.fillStyle = dim;
+  draw.textAlign = "center";
+  for (let i = 0; i < 5; ++i) {
+    const ms = begin + (i + 0.5) * wide / 5;
+    draw.fillText(`${((ms - end) / 1000).toFixed(wide < 2000 ? 2 : 1)} s`, x(ms), height - FOOT / 2);
+    draw.fillRect(x(ms), height - FOOT, 1, 3);
+  }
+  for (let i = bars.length - 1; i >= 0; --i) {
+    const bar = bars[i];
+    if (bar.start > end) continue;
+    if (bar.end < begin - 5000) break;
+    if (bar.end < begin) continue;
+    const left = Math.max(x(bar.start), LEFT), long = Math.max(x(bar.end) - left - 0.5, 1);
+    const top = bar.lane * row + 3, high = row - 7;
+    draw.fillStyle = colourOf(bar.model);
+    draw.fillRect(left, top, long, high);
+    if (bar.late || bar.failed) {
+      draw.fillStyle = bad;
+      draw.fillRect(left, top - 3, long, 3);
+      if (long > 14) { draw.fillStyle = "#000"; draw.textAlign = "center"; draw.fillText(bar.failed ? "✕" : "!", left + long / 2, top + high / 2); }
+    } else if (long > 70) {
+      draw.fillStyle = "#000";
+      draw.textAlign = "center";
+      draw.fillText(`exit ${exitOf(bar)}, ${bar.rows}`, left + long / 2, top + high / 2);
+    }
+    if (bar === chosen) { draw.strokeStyle = front; draw.lineWidth = 2; draw.strokeRect(left, top, long, high); }
+  }
+}
+
+function drawChart(id, series, colours, least) {
+  const at = pen(byId(id));
+  if (!at) return;
+  const { draw, width, height } = at;
+  const most = Math.max(least, ...series.flat()) * 1.1;
+  const x = i => 36 + (i + SECONDS - history.length) / (SECONDS - 1) * (width - 40);
+  const y = value => height - 6 - value / most * (height - 14);
+  draw.fillStyle = variable("--dim");
+  draw.textAlign = "right";
+  draw.fillText(most >= 10 ? most.toFixed(0) : most.toFixed(1), 32, 10);
+  draw.fillText("0", 32, height - 8);
+  series.forEach((values, k) => {
+    draw.strokeStyle = variable(colours[k]);
+    draw.lineWidth = 1.6;
+    draw.setLineDash(k === 0 ? [] : [5, 3]);
+    draw.beginPath();
+    values.forEach((value, i) => i === 0 ? draw.moveTo(x(i), y(value)) : draw.lineTo(x(i), y(value)));
+    draw.stroke();
+  });
+  draw.setLineDash([]);
+}
+
+function draw() {
+  drawLanes();
+  drawChart("calls", [history.map(s => s.met), history.map(s => s.missed)], ["--good", "--bad"], 1);
+  drawChart("waiting", [history.map(s => s.waiting)], ["--link"], 4);
+  drawChart("busy", [history.map(s => s.busy)], ["--link"], 90);
+}
+
+// Where nothing is to move, twice a second is often enough.
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+function animate() {
+  draw();
+  if (still.matches) setTimeout(animate, 500); else requestAnimationFrame(animate);
+}
+
+function choose(bar) {
+  chosen = bar;
+  if (!bar) return;
+  const many = bar.count > 1 ? ` in ${bar.count} batches` : "";
+  show("bar", `${state.names[bar.model] || "?"}, exit ${exitOf(bar)}: ${bar.rows} rows${many} on lane ${bar.lane}, from ${(bar.start / 1000).toFixed(3)} s on for ${(bar.end - bar.start).toFixed(1)} ms, ${endOf(bar)}`);
+}
+
+function pause(on) {
+  pausedAt = on ? nowMs() : null;
+  byId("pause").setAttribute("aria-pressed", on);
+  byId("pause").textContent = on ? "Go on" : "Pause";
+}
+
+function zoom(by) {
+  span = Math.max(0, Math.min(SPANS.length - 1, span + by));
+  show("span", `the last ${SPANS[span]} s`);
+}
+
+function atPoint(event) {
+  const box = byId("lanes").getBoundingClientRect();
+  const wide = 1000 * SPANS[span], end = nowMs();
+  const ms = end - wide + (event.clientX - box.left - LEFT) / (box.width - LEFT) * wide;
+  const lane = Math.floor((event.clientY - box.top) / ((box.height - FOOT) / Math.max(state.lanes, 1)));
+  const slack = wide / 400;
+  return bars.findLast(bar => bar.lane === lane && bar.start - slack <= ms && ms <= bar.end + slack);
+}
+
+function step(by) {
+  if (pausedAt === null) pause(true);
+  const seen = bars.filter(bar => bar.start <= pausedAt && bar.end >= pausedAt - 1000 * SPANS[span]);
+  const place = seen.indexOf(chosen);
+  choose(place < 0 ? seen[seen.length - 1] : seen[Math.max(0, Math.min(seen.length - 1, place + by))]);
+}
+
+// Streams are asked for each second, where the server has any.
+async function watchStreams() {
+  for (;;) {
+    try {
+      const answer = await fetch(STREAMS, { headers: headers(), cache: "no-store" });
+      if (answer.ok) showStreams((await answer.json()).streams);
+    } catch { /* the other connection says so */ }
+    await new Promise(done => setTimeout(done, 1000));
+  }
+}
+
+function showStreams(streams) {
+  byId("streams-part").hidden = streams.length === 0;
+  const rows = rowsFor(byId("streams"), streams.length);
+  streams.forEach((stream, i) => {
+    const served = (stream.frames.answer || {}).served ?? (stream.frames.served ?? "");
+    fill(rows[i], [[stream.name], [stream.model || ""], [stream.error ? `${stream.state}: ${stream.error}` : stream.state, stream.error ? "bad" : ""],
+      [`${stream.frames.read ?? ""}`, "number"], [`${served}`, "number"], [shown(stream.latency_ms.p50), "number"], [shown(stream.latency_ms.p99), "number"], [`${stream.slo_ms}`, "number"]]);
+    let button = rows[i].cells[8]?.firstChild;
+    if (!button) {
+      button = document.createElement("button");
+      button.type = "button";
+      button.textContent = "Show";
+      button.addEventListener("click", () => showPicture(button.dataset.name));
+      rows[i].insertCell().append(button);
+    }
+    button.dataset.name = stream.name;
+    button.setAttribute("aria-label", `Show the pictures of ${stream.name}`);
+  });
+  const wanted = decodeURIComponent((/#stream=(.*)/.exec(location.hash) || [])[1] || "");
+  if (wanted && pictured !== wanted && streams.some(stream => stream.name === wanted)) showPicture(wanted);
+}
+
+let pictured = null;
+
+// The pictures of a stream: parts of multipart/x-mixed-replace. Read here and not by <img>, which
+// could not send a token.
+async function showPicture(name) {
+  pictured = name;
+  location.hash = `stream=${encodeURIComponent(name)}`;
+  const figure = byId("picture"), img = figure.querySelector("img");
+  figure.hidden = false;
+  figure.querySelector("figcaption").textContent = name;
+  let url = null;
+  try {
+    const answer = await fetch(`${STREAMS}/${encodeURIComponent(name)}/video`, { headers: headers() });
+    if (!answer.ok) throw new Error(`${answer.status}`);
+    const reader = answer.body.getReader();
+    let held = new Uint8Array();
+    while (pictured === name) {
+      const { value, done } = await reader.read();
+      if (done) break;
+      const both = new Uint8Array(held.length + value.length);
+      both.set(held);
+      both.set(value, held.length);
+      held = both;
+      for (;;) {
+        const head = new TextDecoder("latin1").decode(held.subarray(0, 200));
+        const begin = head.indexOf("\r\n\r\n"), length = /Content-Length: (\d+)/.exec(head);
+        if (begin < 0 || !length || held.length < begin + 4 + +length[1]) break;
+        const next = URL.createObjectURL(new Blob([held.slice(begin + 4, begin + 4 + +length[1])], { type: "image/jpeg" }));
+        img.src = next;
+        if (url) URL.revokeObjectURL(url);
+        url = next;
+        held = held.slice(begin + 4 + +length[1] + 2);
+      }
+    }
+    reader.cancel();
+  } catch (error) {
+    figure.querySelector("figcaption").textContent = `${name}: no pictures (${error.message})`;
+  }
+  if (pictured === name) pictured = null;
+}
+
+byId("login").addEventListener("submit", event => {
+  event.preventDefault();
+  token = byId("token").value;
+  byId("token").value = "";
+  sessionStorage.setItem("tactus-token", token);
+  byId("login").hidden = true;
+  watch();
+});
+byId("forget").addEventListener("click", () => { forgetToken(); location.reload(); });
+byId("pause").addEventListener("click", () => pause(pausedAt === null));
+byId("in").addEventListener("click", () => zoom(-1));
+byId("out").addEventListener("click", () => zoom(1));
+byId("lanes").addEventListener("click", event => choose(atPoint(event)));
+byId("lanes").addEventListener("wheel", event => { event.preventDefault(); zoom(Math.sign(event.deltaY)); }, { passive: false });
+byId("lanes").addEventListener("keydown", event => {
+  const keys = { ArrowLeft: () => step(-1), ArrowRight: () => step(1), "+": () => zoom(-1), "-": () => zoom(1), " ": () => pause(pausedAt === null), Escape: () => { pause(false); choose(null); } };
+  if (!keys[event.key]) return;
+  event.preventDefault();
+  keys[event.key]();
+});
+zoom(0);
+watch();
+watchStreams();
+animate();
