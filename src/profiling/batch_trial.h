@@ -95,8 +95,19 @@ class Trial {
   bool TryNeighbours(std::span<const std::size_t> order);
   // Three rows, and so on up to all of `rows_`. False: the trial has ended.
   bool TryFew();
-  // Many more rows beside different neighbours, where an output may be labels.
+  // Many more rows beside different neighbours, alone, in other places and among fewer, where
+  // answers may be labels. False: the trial has ended.
   bool TryLabels();
+  // Draws `neighbours` rows, the last of them loud, and a quiet one.
+  bool DrawNear(std::size_t round, std::size_t neighbours, bool large);
+  // Rows that were compared with themselves elsewhere, and those that were another there.
+  struct Moved {
+    std::size_t compared = 0;
+    std::size_t rows = 0;
+    double Share() const { return static_cast<double>(rows) / static_cast<double>(compared); }
+  };
+  void CountMoved(std::span<const std::size_t> order, const Outputs& before,
+                  std::span<const std::size_t> elsewhere, Moved& moved);
   // Whether an output may be one of few answers, whatever its type: whole numbers, text, or numbers
   // that unlike rows have in common.
   bool MayBeLabels(const OutputOfExit& output, DataType type) const;

@@ -3,11 +3,13 @@
 #include "profiling/model_trial.h"
 
 #include <cmath>
+#include <fstream>
 #include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/temporary_folder_test.h"
 #include "profiling/graph_engine_for_test.h"
 
 namespace tactus {
@@ -157,6 +159,72 @@ TEST(ModelTrial, LabelsThatSeldomDependOnTheOthersAreNoneWhateverTheyAreWrittenA
   const auto tried = TryGraph(independent, TwoOutputs(-1));
   ASSERT_TRUE(tried);
   EXPECT_EQ(tried->spec.max_batch, 4) << Said(*tried);
+}
+
+// Each row on its own, by its first number, its place and the number of rows.
+Graph ByPlace(std::function<float(float, std::size_t, std::size_t)> change) {
+  return [change](const Table& rows) {
+    Table out;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      out.push_back({change(rows[r][0], r, rows.size())});
+    }
+    return std::optional(out);
+  };
+}
+
+// Where a row's neighbours make no difference, and its place or their number does.
+TEST(ModelTrial, LabelsThatSeldomDependOnTheirPlaceOrTheNumberOfRowsAreNone) {
+  const auto no = [](float x, std::size_t, std::size_t) { return std::floor(10 * x); };
+  const auto place = [](float x, std::size_t r, std::size_t) {
+    return std::floor(10 * x + 0.01f * static_cast<float>(r));
+  };
+  const auto count = [](float x, std::size_t, std::size_t n) {
+    return std::floor(10 * x + 0.01f / static_cast<float>(n));
+  };
+  const std::pair<Graph, int> table[] = {
+      {ByPlace(no), 4}, {ByPlace(place), 0}, {ByPlace(count), 0}};
+  for (const auto& [graph, batch] : table) {
+    GraphEngine engine(graph);
+    const auto tried = TryGraph(engine, GraphSpec(-1));
+    ASSERT_TRUE(tried);
+    EXPECT_EQ(tried->spec.max_batch, batch) << Said(*tried);
+  }
+}
+
+// No output looks like labels: a number that is another for each row stands beside one.
+TEST(ModelTrial, LabelsInsideOfOtherNumbersAreFoundWhereTheGraphDecides) {
+  const TemporaryFolder folder;
+  ModelSpec spec = GraphSpec(-1);
+  spec.exits[0].graph = folder / "model.onnx";
+  std::ofstream(spec.exits[0].graph) << "... DynamicQuantizeLinear ...";
+  GraphEngine engine(Each([](float x, float mean) {
+    const float label = std::floor(10 * (x + 1e-4f * mean));
+    return std::sin(x) + label;
+  }));
+  const auto tried = TryGraph(engine, spec);
+  ASSERT_TRUE(tried);
+  EXPECT_EQ(tried->spec.max_batch, 0) << Said(*tried);
+}
+
+// The quiet row's answer is another then, by less than the loud one's size would explain.
+TEST(ModelTrial, AThresholdThatALoudNeighbourPassesIsFound) {
+  for (const float threshold : {25.0f, -25.0f, 60.0f}) {
+    ExpectNoBatch(
+        [threshold](const Table& rows) {
+          bool passed = false;
+          for (const auto& row : rows) {
+            for (const float value : row) {
+              passed = passed || (threshold > 0 ? value > threshold : value < threshold);
+            }
+          }
+          Table out = rows;
+          for (auto& row : out) {
+            for (float& value : row) value *= passed ? 2.0f : 1.0f;
+          }
+          return std::optional(out);
+        },
+        kDepends);
+  }
 }
 
 TEST(ModelTrial, RowsOfAnotherNumberAreNone) {

@@ -1,0 +1,12 @@
+// Whether a graph may decide something: a label, a rounding, a threshold.
+#pragma once
+
+#include "core/model_spec.h"
+
+namespace tactus {
+
+// Whether an exit's file names an operator whose answer jumps. From the first megabytes, where an
+// ONNX file has its nodes; false for files that cannot be read, and for models without any.
+bool MayDecide(const ModelSpec& spec);
+
+}  // namespace tactus
