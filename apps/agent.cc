@@ -21,6 +21,7 @@
 #include "server/access/access.h"
 #include "server/access/admin_socket.h"
 #include "serving/log_queue.h"
+#include "serving/patient_sink.h"
 #include "serving/peer_port.h"
 #include "serving/stop_signals.h"
 
@@ -154,8 +155,7 @@ int RunAgent(const AgentFlags& flags) {
   if (!agent) return ReportBadInput(agent.error());
   std::optional<CertificateRenewal> renewal;
   if (!flags.tls.empty()) renewal.emplace(flags.agent.controllers, flags.tls, log);
-  fmt::print("ready node={}\n", flags.agent.node);
-  std::fflush(stdout);
+  SayPatiently(fmt::format("ready node={}\n", flags.agent.node));
   // Terminals and supervisors may signal twice: the worker must end all the same.
   signals.Wait([] {}, StopSignals::Second::kIsIgnored);
   const std::chrono::milliseconds grace(static_cast<std::int64_t>(flags.grace_s * 1000));

@@ -3,17 +3,16 @@
 
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <thread>
 
-#include <fmt/format.h>
 #include <spdlog/logger.h>
 
 #include "commands.h"
 #include "platform/memory_reserve.h"
 #include "serving/idle_memory.h"
 #include "serving/log_queue.h"
+#include "serving/patient_sink.h"
 #include "serving/serve_options.h"
 #include "serving/stop_signals.h"
 
@@ -31,11 +30,8 @@ int RunServer(const ServeOptions& o) {
   if (!server) return ReportBadInput(server.error());
   starting = {};
   if (Status opened = (*server)->Open(); !opened) return ReportBadInput(opened.error());
-  fmt::print("{}", (*server)->Text());
-  (*server)->Announce([](const std::string& text) {
-    fmt::print("{}", text);
-    std::fflush(stdout);
-  });
+  SayPatiently((*server)->Text());
+  (*server)->Announce(SayPatiently);
   const char* const signal = signals.Wait([&] { (*server)->TakePlanAgain(); });
   logs.log()->info("{}: no new calls; those under way have {:g} s", signal, o.grace_s);
   StopSignals::EndWithin(std::chrono::milliseconds(static_cast<std::int64_t>(o.grace_s * 1000)));

@@ -20,6 +20,7 @@
 #include "server/http/http_server.h"
 #include "serving/journals.h"
 #include "serving/log_queue.h"
+#include "serving/patient_sink.h"
 #include "serving/peer_port.h"
 #include "serving/stop_signals.h"
 #include "workload/scenario.h"
@@ -146,10 +147,9 @@ int RunScheduler(const SchedulerFlags& flags) {
         {page_port.error().code,
          page_port.error().message + "; choose another --metrics-port (0: any free one)"});
   }
-  fmt::print("tactus scheduler of {} with {}\n\nready scheduler={} metrics={}\n",
-             all.empty() ? flags.listen : fmt::format("{}", fmt::join(all, ", ")), flags.policy,
-             *port, *page_port);
-  std::fflush(stdout);
+  SayPatiently(fmt::format("tactus scheduler of {} with {}\n\nready scheduler={} metrics={}\n",
+                           all.empty() ? flags.listen : fmt::format("{}", fmt::join(all, ", ")),
+                           flags.policy, *port, *page_port));
   const char* const signal = signals.Wait([] {});
   log->info("{}: {}", signal, all.size() > 1 ? "a spare takes over" : "stops");
   StopSignals::EndWithin({});

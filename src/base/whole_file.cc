@@ -120,7 +120,16 @@ Expected<std::string> ReadWhole(const std::filesystem::path& path, std::string_v
   return text;
 }
 
-Status WriteWhole(std::string_view text, const std::filesystem::path& path, std::string_view what) {
+Status WriteWhole(std::string_view text, const std::filesystem::path& named,
+                  std::string_view what) {
+  std::error_code code;
+  const std::filesystem::file_status there = std::filesystem::status(named, code);
+  // What lies there is to stay what it is: a device a device, a link a link.
+  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {
+    return InvalidArgument(Said(named, "is no regular file: name another for this ", what));
+  }
+  const bool link = std::filesystem::is_symlink(named, code);
+  const std::filesystem::path path = link ? std::filesystem::weakly_canonical(named, code) : named;
   std::filesystem::path aside = path;
   aside += ".new";
   std::ofstream file(aside, std::ios::binary | std::ios::trunc);
@@ -128,7 +137,6 @@ Status WriteWhole(std::string_view text, const std::filesystem::path& path, std:
   file << text;
   file.close();
   const int failed = errno;
-  std::error_code code;
   if (file) std::filesystem::rename(aside, path, code);
   if (file && !code) return {};
   std::filesystem::remove(aside, code);

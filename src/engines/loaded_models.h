@@ -62,6 +62,12 @@ class LoadedModels {
     return {this, found->second.get()};
   }
 
+  // `visit` is quick: nobody loads, uses or removes a model meanwhile.
+  void ForEach(auto&& visit) {
+    const std::lock_guard lock(mutex_);
+    for (auto& [handle, entry] : entries_) visit(entry->model);
+  }
+
   // Blocks until nobody uses the model, then destroys it on this thread. Must not be called by code
   // that holds an InUse of it, Completions::Done for instance.
   void Remove(ModelHandle handle) {

@@ -36,7 +36,11 @@ Status ServedJournals::KeepOld(const std::string& path) {
 Status ServedJournals::Open(const std::string& path, const JournalHeader& header, Log log) {
   auto dispatcher = JournalWriter::Create(path, header, WhenFull::kStop);
   if (!dispatcher) return std::unexpected(std::move(dispatcher.error()));
-  auto pipelines = PipelineJournal::Create(PipelineJournalBeside(path), header.commit);
+  std::error_code none;
+  // Beside a device there is no other.
+  const bool device = std::filesystem::is_character_file(path, none);
+  auto pipelines =
+      PipelineJournal::Create(device ? path : PipelineJournalBeside(path), header.commit);
   if (!pipelines) return std::unexpected(std::move(pipelines.error()));
   dispatcher_ = *std::move(dispatcher);
   pipelines_ = *std::move(pipelines);

@@ -36,22 +36,31 @@ void PatientSink::sink_it_(const spdlog::details::log_msg& message) {
   if (!write(message)) ++lost_;
 }
 
-// A pipe that polls writable takes PIPE_BUF bytes at least without blocking.
 bool PatientSink::Write(std::string_view text) {
+  const bool written = WritePatiently(descriptor_, text, blocked_ ? 0 : kPatienceMs);
+  blocked_ = !written;
+  return written;
+}
+
+// A pipe that polls writable takes PIPE_BUF bytes at least without blocking.
+bool WritePatiently(int descriptor, std::string_view text, int patience_ms) {
   while (!text.empty()) {
-    pollfd place{.fd = descriptor_, .events = POLLOUT, .revents = 0};
-    const int ready = poll(&place, 1, blocked_ ? 0 : kPatienceMs);
+    pollfd place{.fd = descriptor, .events = POLLOUT, .revents = 0};
+    const int ready = poll(&place, 1, patience_ms);
     if (ready < 0 && errno == EINTR) continue;
-    blocked_ = ready == 0;
-    if (blocked_) return false;
+    if (ready == 0) return false;
     const auto written =
-        write(descriptor_, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
+        write(descriptor, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
     if (written < 0 && errno == EINTR) continue;
     // A file may find room again; where nobody will ever read it, nothing is lost.
     if (written < 0) return errno != ENOSPC && errno != EDQUOT && errno != EFBIG;
     text.remove_prefix(static_cast<std::size_t>(written));
   }
   return true;
+}
+
+void SayPatiently(std::string_view text) {
+  WritePatiently(STDOUT_FILENO, text, PatientSink::kPatienceMs);
 }
 
 }  // namespace tactus

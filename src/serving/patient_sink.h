@@ -11,6 +11,11 @@
 
 namespace tactus {
 
+// Writes to a pipe, a terminal or a file. False: nobody made room for all of it within so long.
+bool WritePatiently(int descriptor, std::string_view text, int patience_ms);
+// On standard output; lost where nobody reads it, so that a server serves and stops all the same.
+void SayPatiently(std::string_view text);
+
 class PatientSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   // How long a line waits for room at first; the lines after one that was lost do not wait.

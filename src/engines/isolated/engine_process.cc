@@ -18,7 +18,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kSmallest = std::size_t{64} << 10;  // of memory for a batch
+constexpr std::size_t kKeptAtRest = std::size_t{1} << 20;  // of a line that nobody uses
+constexpr std::size_t kSmallest = std::size_t{64} << 10;   // of memory for a batch
 // What a question may take at most. A load reads and optimizes graphs of any size; the others are
 // quick, but for a machine that is out of breath. A run is the watchdog's (ProcessKeeper::Stop).
 constexpr Duration kHelloLimit = Seconds(30);
@@ -139,6 +140,19 @@ Expected<std::unique_ptr<EngineProcess::Line>> EngineProcess::TakeLine() {
     return std::unexpected(Died());
   }
   return std::make_unique<Line>(std::move(ends->first));
+}
+
+bool EngineProcess::GiveBackAtRest() {
+  std::vector<std::unique_ptr<Line>> rested;
+  {
+    const std::lock_guard lock(lines_mutex_);
+    for (std::unique_ptr<Line>& line : idle_) {
+      const bool rests = !std::exchange(line->used, false);
+      if (rests && line->bytes() > kKeptAtRest) rested.push_back(std::move(line));
+    }
+    std::erase(idle_, nullptr);
+  }
+  return !rested.empty();  // the process lets go of its side where a line ends
 }
 
 void EngineProcess::GiveBack(std::unique_ptr<Line> line) {
@@ -293,6 +307,7 @@ BatchResult EngineProcess::Run(std::uint64_t handle, const BatchJob& job,
   if (!taken && dead()) return Lost(false);
   if (!taken) return {.status = std::unexpected(std::move(taken.error()))};
   Line& line = **taken;
+  line.used = true;
   const auto begin = Clock::now();
   // Nothing has been asked on the line yet: a smaller batch may still use it.
   if (Status copied = CopyIn(line, job); !copied) {
@@ -315,6 +330,7 @@ BatchResult EngineProcess::Run(std::uint64_t handle, const BatchJob& job,
     if (!line.connection.Send(Asking(Question::kFetch, *number).bytes())) return Lost(true);
     answer = TakeAnswer(line);
   }
+  if (answer && answer->unmapped) return {.status = std::move(answer->status)};
   if (!answer || answer->needs > 0) return Lost(true);
   const auto answered = Clock::now();
   BatchResult result{.status = std::move(answer->status),

@@ -67,6 +67,9 @@ class EngineProcess {
   int unanswered() const { return unanswered_.load(std::memory_order_relaxed); }
   // As its last sign of life said, so that nobody waits for it.
   std::vector<ArenaUse> Arenas() const;
+  // Ends the lines that were not used since the last call and hold much memory; whether there was
+  // one.
+  bool GiveBackAtRest();
   // Best effort, and quick.
   void Terminate(BatchId batch);
   // It is dead when this returns, or will be in a moment. `why`, which lives for ever, becomes a
@@ -84,6 +87,12 @@ class EngineProcess {
     std::size_t next = 0;         // of `outputs`, to be replaced where none is free
     std::size_t last_bytes = 0;   // of the last answer
     std::vector<std::size_t> at;  // where the inputs of the batch begin
+    bool used = false;            // since GiveBackAtRest looked
+    std::size_t bytes() const {
+      std::size_t sum = inputs.bytes().size();
+      for (const auto& each : outputs) sum += each == nullptr ? 0 : each->bytes().size();
+      return sum;
+    }
   };
 
   EngineProcess(pid_t pid, Connection control, ProcessKeeper& keeper)

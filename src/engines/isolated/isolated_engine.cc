@@ -94,6 +94,15 @@ class IsolatedEngine final : public Engine {
   }
 
   // The sums of all lanes.
+  bool GiveBackAtRest() override {
+    bool any = false;
+    for (const auto& [number, lane] : Lanes()) {
+      const std::unique_lock lock(lane->mutex, std::try_to_lock);
+      if (!lock || lane->process == nullptr || lane->process->dead()) continue;
+      any |= lane->process->GiveBackAtRest();
+    }
+    return any;
+  }
   std::vector<ArenaUse> Arenas() const override {
     std::map<std::pair<std::string, std::int64_t>, ArenaUse> uses;
     for (const auto& [number, lane] : Lanes()) {

@@ -69,6 +69,7 @@ struct RunAnswer {
   std::vector<Tensor> tensors = {};
   Duration gather{}, infer{}, scatter{};
   bool misshapen = false;
+  bool unmapped = false;  // it has no room for memory that it was handed: the line is of no use
   std::uint32_t cut_jpegs = 0;
 };
 
@@ -137,7 +138,7 @@ void Fields(auto& io, Of<decltype(io), RunAnswer::Tensor> tensor) {
 }
 void Fields(auto& io, Of<decltype(io), RunAnswer> answer) {
   io(answer.status, answer.needs, answer.gather, answer.infer, answer.scatter, answer.misshapen,
-     answer.cut_jpegs, answer.tensors);
+     answer.unmapped, answer.cut_jpegs, answer.tensors);
 }
 
 std::unexpected<Error> BadAnswer(const char* what);

@@ -145,10 +145,20 @@ class Conversation {
     const auto number = from.Take<std::uint32_t>();
     const auto bytes = from.Take<std::uint64_t>();
     auto memory = SharedMemory::Map(connection_.TakeHandedOver(), bytes);
-    if (memory) segments_[number] = *std::move(memory);
+    segments_.erase(number);
+    missing_.erase(number);
+    if (memory) {
+      segments_[number] = *std::move(memory);
+    } else {
+      missing_.emplace(number, std::move(memory.error()));
+    }
+  }
+  RunAnswer Unmapped(std::uint32_t segment) const {
+    return {.status = std::unexpected(missing_.at(segment)), .unmapped = true};
   }
 
   RunAnswer RunBatch(ByteReader& from) {
+    if (missing_.contains(kInputs)) return Unmapped(kInputs);
     const auto run = TakeRun(from, segments_[kInputs].bytes());
     if (!run) return {.status = Internal("the server sent an invalid batch")};
     // The inputs stay where they are until the output was copied: who answers with them may.
@@ -162,6 +172,7 @@ class Conversation {
   }
 
   RunAnswer HandOut() {
+    if (missing_.contains(output_segment_)) return Unmapped(output_segment_);
     RunAnswer answer{.status = result_.status};
     answer.gather = result_.gather;
     answer.infer = result_.infer;
@@ -184,6 +195,7 @@ class Conversation {
   Connection connection_;
   const std::shared_ptr<const void> here_ = std::make_shared<int>();
   std::map<std::uint32_t, SharedMemory> segments_;
+  std::map<std::uint32_t, Error> missing_;  // that were handed over and could not be mapped
   BatchResult result_;
   std::uint32_t output_segment_ = 0;
 };

@@ -20,7 +20,7 @@ Expected<SharedMemory> SharedMemory::Make(std::size_t bytes) {
   if (!made) {
     const int why = errno;
     if (descriptor >= 0) close(descriptor);
-    SharingFamine::Note();
+    SharingFamine::Note(bytes);
     return Fail(ErrorCode::kResourceExhausted,
                 fmt::format("{} bytes of shared memory: {}", bytes, std::strerror(why)));
   }
@@ -28,6 +28,7 @@ Expected<SharedMemory> SharedMemory::Make(std::size_t bytes) {
   memory.descriptor_ = descriptor;
   void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (at == MAP_FAILED) {
+    SharingFamine::Note(bytes);
     return Fail(ErrorCode::kResourceExhausted,
                 fmt::format("{} bytes of shared memory: {}", bytes, std::strerror(errno)));
   }
@@ -39,8 +40,13 @@ Expected<SharedMemory> SharedMemory::Map(int descriptor, std::size_t bytes) {
   SharedMemory memory;
   memory.descriptor_ = descriptor;
   void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  if (descriptor < 0) errno = EMFILE;  // there was no room for it to come
   memory.CloseDescriptor();
-  if (at == MAP_FAILED) return Internal(fmt::format("shared memory: {}", std::strerror(errno)));
+  if (at == MAP_FAILED) {
+    return Fail(ErrorCode::kResourceExhausted,
+                fmt::format("{} bytes of shared memory in an engine's process: {}", bytes,
+                            std::strerror(errno)));
+  }
   memory.bytes_ = {static_cast<std::byte*>(at), bytes};
   return memory;
 }

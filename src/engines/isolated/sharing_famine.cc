@@ -10,13 +10,18 @@
 namespace tactus {
 namespace {
 
-std::atomic<bool> noted{false};
+std::atomic<std::size_t> noted{0};
 
 // What a lane needs for a batch and for a process: a piece of memory, a pair of sockets.
-bool CanShare() {
-  constexpr off_t kPiece = off_t{64} << 10;
+bool CanShare(std::size_t bytes) {
   const int piece = memfd_create("tactus-try", MFD_CLOEXEC);
-  const bool memory = piece >= 0 && ftruncate(piece, kPiece) == 0;
+  bool memory = piece >= 0 && ftruncate(piece, static_cast<off_t>(bytes)) == 0;
+  if (memory) {
+    // Nothing is touched, so it costs addresses alone.
+    void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, piece, 0);
+    memory = at != MAP_FAILED;
+    if (memory) munmap(at, bytes);
+  }
   std::array<int, 2> ends{-1, -1};
   const bool sockets =
       memory && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0;
@@ -28,12 +33,13 @@ bool CanShare() {
 
 }  // namespace
 
-void SharingFamine::Note() { noted.store(true); }
+void SharingFamine::Note(std::size_t bytes) { noted.store(bytes); }
 
 bool SharingFamine::Lasts() {
-  if (!noted.load(std::memory_order_relaxed)) return false;
-  if (!CanShare()) return true;
-  noted.store(false);
+  const std::size_t bytes = noted.load(std::memory_order_relaxed);
+  if (bytes == 0) return false;
+  if (!CanShare(bytes)) return true;
+  noted.store(0);
   return false;
 }
 

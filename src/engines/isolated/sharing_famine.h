@@ -2,13 +2,15 @@
 // -f) and memory, each of which may run out while a server runs.
 #pragma once
 
+#include <cstddef>
+
 namespace tactus {
 
 class SharingFamine {
  public:
-  // None could be had. Thread-safe, as is the other.
-  static void Note();
-  // Whether it still cannot: what was noted is tried again with a small piece. False before.
+  // So many bytes could not be had. Thread-safe, as is the other.
+  static void Note(std::size_t bytes);
+  // Whether they still cannot: they are tried again. False before.
   static bool Lasts();
 };
 

@@ -86,6 +86,7 @@ Status BatchInputs::Gather(std::span<const TensorSpec> specs, bool batches,
                            std::span<const RowInputs> rows) {
   values_.clear();
   names_.clear();
+  LookAtBuffers();
   buffers_.resize(specs.size());
   if (!batches && rows.size() != 1) {
     return InvalidArgument("a model without a batch dimension runs one request at a time");
@@ -121,6 +122,22 @@ Status BatchInputs::Gather(std::span<const TensorSpec> specs, bool batches,
   return {};
 }
 
+std::size_t BatchInputs::kept() const {
+  std::size_t sum = 0;
+  for (const auto& buffer : buffers_) sum += buffer.capacity();
+  return sum;
+}
+
+void BatchInputs::LookAtBuffers() {
+  constexpr int kBatches = 64;
+  constexpr std::size_t kAlwaysKept = std::size_t{1} << 20;
+  most_ = std::max(most_, std::exchange(copied_, 0));
+  if (++looked_ < kBatches) return;
+  if (kept() > std::max(kAlwaysKept, 4 * most_)) buffers_.clear();
+  looked_ = 0;
+  most_ = 0;
+}
+
 Status BatchInputs::GatherNumbers(const TensorSpec& spec, std::size_t i,
                                   std::span<const RowInputs> rows) {
   const std::size_t element = ElementSize(spec.type);
@@ -137,6 +154,7 @@ Status BatchInputs::GatherNumbers(const TensorSpec& spec, std::size_t i,
   const std::size_t total = row_bytes * rows.size();
   if (total == 0 || !Aligned(data, element) || !Adjacent(rows, i)) {
     std::vector<std::byte>& buffer = buffers_[i];
+    copied_ += total;
     if (buffer.size() < total || buffer.empty()) buffer.resize(std::max<std::size_t>(total, 1));
     for (std::size_t k = 0; k < rows.size() && row_bytes > 0; ++k) {
       std::memcpy(buffer.data() + k * row_bytes, rows[k].inputs[i].data, row_bytes);

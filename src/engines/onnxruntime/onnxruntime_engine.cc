@@ -34,6 +34,7 @@ struct Scratch {
   Scratch() { shrinking.AddConfigEntry(kShrinks, "cpu:0"); }
   BatchInputs inputs;
   Ort::RunOptions options;
+  bool used = false;          // since GiveBackAtRest looked
   Ort::RunOptions shrinking;  // of a run after which the session's arena is smaller
 };
 
@@ -118,6 +119,19 @@ class OnnxModel {
     for (const TensorSpec& tensor : outputs_) output_names_.push_back(tensor.name.c_str());
   }
   OnnxModel(const OnnxModel&) = delete;
+
+  // Whether buffers went that no batch has used since the last call.
+  bool GiveBackAtRest() {
+    constexpr std::size_t kKept = std::size_t{1} << 20;
+    std::vector<std::unique_ptr<Scratch>> rested;
+    const std::lock_guard lock(mutex_);
+    for (auto& scratch : spare_) {
+      const bool rests = !std::exchange(scratch->used, false);
+      if (rests && scratch->inputs.kept() > kKept) rested.push_back(std::move(scratch));
+    }
+    std::erase(spare_, nullptr);
+    return !rested.empty();
+  }
 
   // On the calling thread. May throw what the vendor's header throws.
   BatchResult Run(const BatchJob& job, RunningBatches<Stop>& running) {
@@ -222,6 +236,7 @@ class OnnxModel {
     if (spare_.empty()) return std::make_unique<Scratch>();
     std::unique_ptr<Scratch> scratch = std::move(spare_.back());
     spare_.pop_back();
+    scratch->used = true;
     return scratch;
   }
   void GiveBack(std::unique_ptr<Scratch> scratch) {
@@ -299,6 +314,7 @@ class OnnxRuntimeEngine final : public Engine {
   bool GiveBackAtRest() override {
     bool any = false;
     for (const auto& [known, graph] : Graphs()) any |= ShrankAtRest(*graph);
+    models_.ForEach([&](const auto& model) { any |= model->GiveBackAtRest(); });
     return any;
   }
 

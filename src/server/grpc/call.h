@@ -123,6 +123,7 @@ class CallMethod {
 struct RpcMethod {
   std::size_t most_bytes = 0;  // of a message
   bool waits = false;          // a client may stay silent in it for as long as it likes
+  bool idles = false;          // it only waits for news: such a call holds no place against others
   std::function<std::shared_ptr<CallMethod>(std::shared_ptr<ServerCall>)> begin;
 };
 using RpcMethods = std::map<std::string, RpcMethod, std::less<>>;  // by path

@@ -62,7 +62,8 @@ void H2Connection::Begin() {
 void H2Connection::Refuse(const std::optional<std::string>& /*beyond*/) { CloseSocket(); }
 
 bool H2Connection::MayGo(Clock::time_point now, Clock::duration silence) const {
-  return streams_.empty() && (shaken_ || now - heard() >= silence);
+  const auto idles = [](const auto& each) { return each.second->idles(); };
+  return std::ranges::all_of(streams_, idles) && (shaken_ || now - heard() >= silence);
 }
 
 H2Session::Stream* H2Connection::OnCall(std::int32_t id) {

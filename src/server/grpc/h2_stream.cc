@@ -140,6 +140,7 @@ void H2Stream::Feed(std::span<const std::byte> bytes) {
       bring_by_.reset();
       Message message = reader_.Release();
       message.begun = message_begun_;
+      whole_ = true;
       method->OnMessage(std::move(message));
       continue;
     }
@@ -205,7 +206,10 @@ void H2Stream::OnNoMore() {
 }
 
 void H2Stream::OnCut() {
-  if (!no_more_ && !ended_) connection_->session().Cancel(id_);
+  if (no_more_ || ended_) return;
+  // Its messages are whole: the end of the connection says what END_STREAM would have said.
+  if (headed_ && reader_.idle() && whole_) return OnNoMore();
+  connection_->session().Cancel(id_);
 }
 
 void H2Stream::NoMore() {

@@ -47,6 +47,8 @@ class H2Stream final : public ServerCall,
 
   // The client sends no more on the connection: what it has not said in full ends.
   void OnCut();
+  // Whether it only waits for news (RpcMethod::idles).
+  bool idles() const { return rpc_ != nullptr && rpc_->idles; }
   // What it has sent is out.
   void OnSent();
   // Lets the client send what is agreed to, and a window's worth of what comes behind it.
@@ -82,6 +84,7 @@ class H2Stream final : public ServerCall,
   MessageReader reader_;
   std::vector<std::byte> held_;  // came before the method takes it: less than a window
   bool no_more_ = false;         // the client has said all
+  bool whole_ = false;           // a message has come
   bool deaf_ = false;            // what comes is thrown away
   bool responded_ = false;       // the header of the answer is out
   bool ended_ = false;

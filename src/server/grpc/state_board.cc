@@ -127,6 +127,7 @@ void StateBoard::EndStreams(CallEnd end) {
 
 RpcMethod StateBoard::Watch(std::size_t most_bytes, KeyOf key_of) const {
   return {.most_bytes = most_bytes,
+          .idles = true,
           .begin = [state = state_, key_of = std::move(key_of)](
                        std::shared_ptr<ServerCall> call) -> std::shared_ptr<CallMethod> {
             return std::make_shared<BoardStream>(state, key_of, std::move(call));
