@@ -129,7 +129,8 @@ Status WriteWhole(std::string_view text, const std::filesystem::path& named,
     return InvalidArgument(Said(named, "is no regular file: name another for this ", what));
   }
   const bool link = std::filesystem::is_symlink(named, code);
-  const std::filesystem::path path = link ? std::filesystem::weakly_canonical(named, code) : named;
+  const std::filesystem::path path =
+      link ? named.parent_path() / std::filesystem::read_symlink(named, code) : named;
   std::filesystem::path aside = path;
   aside += ".new";
   std::ofstream file(aside, std::ios::binary | std::ios::trunc);

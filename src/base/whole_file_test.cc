@@ -111,6 +111,21 @@ TEST_F(WholeFileTest, AFileThatMayNotGrowIsToldFromAFolderThatIsMissing) {
   EXPECT_EQ(ReadWhole(path, "plan"), "short");
 }
 
+// A program that runs as root would else replace /dev/null by a file.
+TEST_F(WholeFileTest, WhatIsNoFileStaysWhatItIs) {
+  const auto pipe = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const auto written = WriteWhole("x", pipe, "plan");
+  ASSERT_FALSE(written);
+  EXPECT_THAT(written.error().message, HasSubstr("is no regular file"));
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  std::filesystem::create_directory(folder_ / "other");
+  std::filesystem::create_symlink("other/target", folder_ / "link");
+  ASSERT_TRUE(WriteWhole("x", folder_ / "link", "plan"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link"));
+  EXPECT_EQ(ReadWhole(folder_ / "other" / "target", "plan"), "x");
+}
+
 TEST_F(WholeFileTest, WhatCannotBeWrittenLeavesWhatWasThere) {
   const auto written = WriteWhole("x", folder_ / "no" / "such", "plan");
   ASSERT_FALSE(written);

@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 import unittest
 import urllib.error
 import urllib.request
@@ -54,6 +55,42 @@ class UnreadPipeTest(unittest.TestCase):
                 process.kill()
                 process.wait()
                 process.stdout.close()
+                os.close(reading)
+                os.close(writing)
+
+
+    def test_a_full_pipe_of_stdout_holds_neither_calls_nor_the_end(self):
+        with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
+            echo_only(pathlib.Path(folder))
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+            free.close()
+            reading, writing = os.pipe()
+            fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+            os.set_blocking(writing, False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    os.write(writing, b"x" * 512)
+            os.set_blocking(writing, True)
+            process = subprocess.Popen(
+                [TACTUS, "serve", "--models", folder, "--http-port", str(port), "--grpc-port", "0",
+                 "--metrics-port", "0"], stdout=writing, stderr=subprocess.DEVNULL)
+            try:
+                end = time.monotonic() + WAIT_S
+                while True:
+                    try:
+                        with urllib.request.urlopen(f"http://127.0.0.1:{port}/v2/health/ready",
+                                                    timeout=WAIT_S) as answer:
+                            self.assertEqual(answer.status, 200)
+                            break
+                    except OSError:
+                        self.assertLess(time.monotonic(), end)
+                        time.sleep(0.05)
+                process.send_signal(signal.SIGTERM)
+                self.assertEqual(process.wait(timeout=WAIT_S), 0)
+            finally:
+                process.kill()
+                process.wait()
                 os.close(reading)
                 os.close(writing)
 

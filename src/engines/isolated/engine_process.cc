@@ -330,7 +330,12 @@ BatchResult EngineProcess::Run(std::uint64_t handle, const BatchJob& job,
     if (!line.connection.Send(Asking(Question::kFetch, *number).bytes())) return Lost(true);
     answer = TakeAnswer(line);
   }
-  if (answer && answer->unmapped) return {.status = std::move(answer->status)};
+  if (answer && answer->unmapped) {
+    line.inputs = {};
+    line.outputs.clear();
+    GiveBack(*std::move(taken));
+    return {.status = std::move(answer->status)};
+  }
   if (!answer || answer->needs > 0) return Lost(true);
   const auto answered = Clock::now();
   BatchResult result{.status = std::move(answer->status),

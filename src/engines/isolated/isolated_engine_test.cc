@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -302,6 +303,49 @@ TEST_F(IsolatedEngine, OutputsOfAnySizeComeWholeAndStayAsTheyWere) {
   for (std::size_t i = 0; i < kept.size(); ++i) {
     EXPECT_EQ(Values<std::int64_t>(kept[i].output->tensors[0].data), sent[i]) << i;
   }
+}
+
+// Without this one moment without descriptors made every later large call fail, of a model that
+// says that it is ready.
+TEST_F(IsolatedEngine, AProcessThatCannotMapABatchRefusesItAndLives) {
+  ModelSpec spec{.name = "large", .max_batch = 0};
+  spec.inputs = {{"x", DataType::kInt64, {-1}}};
+  spec.outputs = spec.inputs;
+  const ModelHandle model = engine_->Load(spec, LaneOf(0)).value();
+  const auto run = [&](std::int64_t size) {
+    std::vector<std::int64_t> values(static_cast<std::size_t>(size), kNumber);
+    return RunBatch(*engine_, model, Row().Add<std::int64_t>({size}, values));
+  };
+  ASSERT_TRUE(run(1).status);
+  const pid_t process = ProcessesOf(*engine_)[0].pid;
+  rlimit before{};
+  ASSERT_EQ(prlimit(process, RLIMIT_NOFILE, nullptr, &before), 0);
+  const rlimit few{.rlim_cur = 3, .rlim_max = before.rlim_max};
+  ASSERT_EQ(prlimit(process, RLIMIT_NOFILE, &few, nullptr), 0);
+  for (int i = 0; i < 2; ++i) {
+    const BatchResult result = run(100'000);
+    ASSERT_FALSE(result.status);
+    EXPECT_EQ(result.status.error().code, ErrorCode::kResourceExhausted);
+    EXPECT_FALSE(result.lane_lost) << result.status.error().message;
+  }
+  ASSERT_EQ(prlimit(process, RLIMIT_NOFILE, &before, nullptr), 0);
+  EXPECT_TRUE(run(100'000).status);
+  EXPECT_EQ(ProcessesOf(*engine_)[0].pid, process);
+}
+
+// Without this the largest call's memory stays taken, on both sides, whatever comes later.
+TEST_F(IsolatedEngine, MemoryOfALargeBatchIsGivenBackAtRest) {
+  ModelSpec spec{.name = "large", .max_batch = 0};
+  spec.inputs = {{"x", DataType::kInt64, {-1}}};
+  spec.outputs = spec.inputs;
+  const ModelHandle model = engine_->Load(spec, LaneOf(0)).value();
+  const std::vector<std::int64_t> values(300'000, kNumber);
+  const Row row = Row().Add<std::int64_t>({300'000}, values);
+  ASSERT_TRUE(RunBatch(*engine_, model, row).status);
+  EXPECT_FALSE(engine_->GiveBackAtRest()) << "it was used since the last look";
+  EXPECT_TRUE(engine_->GiveBackAtRest());
+  EXPECT_FALSE(engine_->GiveBackAtRest()) << "there is no more";
+  EXPECT_TRUE(RunBatch(*engine_, model, row).status);
 }
 
 TEST_F(IsolatedEngine, StringsComeRowByRow) {

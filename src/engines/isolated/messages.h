@@ -69,7 +69,7 @@ struct RunAnswer {
   std::vector<Tensor> tensors = {};
   Duration gather{}, infer{}, scatter{};
   bool misshapen = false;
-  bool unmapped = false;  // it has no room for memory that it was handed: the line is of no use
+  bool unmapped = false;  // it had no room for memory that it was handed, and holds none of that
   std::uint32_t cut_jpegs = 0;
 };
 

@@ -18,6 +18,7 @@
 
 #include "base/source_path_for_test.h"
 #include "engines/onnxruntime/arena_growth.h"
+#include "engines/onnxruntime/batch_tensors.h"
 #include "engines/onnxruntime/engine_fixture_for_test.h"
 #include "engines/onnxruntime/library.h"
 #include "engines/submit_testing.h"
@@ -203,6 +204,25 @@ TEST_F(OnnxRuntimeEngine, GivesBackWhatRestsInItsArenas) {
   EXPECT_EQ(gave_back, 1u);
   EXPECT_LT(engine_->Arenas()[0].bytes, before / 4);
   EXPECT_TRUE(RunBatch(*engine_, model, rows, 0).status) << "it takes it again";
+}
+
+// The same of what rows were copied into, where only small batches follow.
+TEST_F(OnnxRuntimeEngine, LetsGoOfBuffersThatWereNeededOnce) {
+  const std::vector<TensorSpec> specs{{"x", DataType::kFp32, {-1, -1}}};
+  BatchInputs inputs;
+  const auto gather = [&](std::int64_t count) {
+    const std::vector<float> values(static_cast<std::size_t>(count), 1.0F);
+    Row row = Row().Add<float>({1, count}, values);
+    const std::vector<RowInputs> rows{row.inputs(), row.inputs()};  // not one behind the other
+    ASSERT_TRUE(inputs.Gather(specs, true, rows));
+  };
+  constexpr std::size_t kLarge = 4 << 20;
+  gather(kLarge);
+  EXPECT_GE(inputs.kept(), 2 * sizeof(float) * kLarge);
+  for (int i = 0; i < 128; ++i) gather(1);
+  EXPECT_LT(inputs.kept(), 1000u);
+  for (int i = 0; i < 128; ++i) gather(i % 64 == 0 ? kLarge : 1);
+  EXPECT_GE(inputs.kept(), 2 * sizeof(float) * kLarge) << "it is needed now and then";
 }
 
 TEST_F(OnnxRuntimeEngine, TakesInputsInTheOrderOfTheConfigurationAndOpenDimensions) {

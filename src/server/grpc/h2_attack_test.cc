@@ -444,6 +444,43 @@ TEST_F(GrpcRawTest, AClientThatSendsNoMoreHasItsAnswers) {
   }
 }
 
+// As END_STREAM would have said.
+TEST_F(GrpcRawTest, MessagesThatAreWholeAreAnsweredWhereTheClientSendsNoMore) {
+  Start();
+  service_.Hold();
+  Attack();
+  const std::string whole = MessageOf(RawRequest().SerializeAsString());
+  Send(Call(1, "/inference.GRPCInferenceService/ModelStreamInfer") +
+       Frame(kData, 0, 1, whole + whole));
+  service_.AwaitHeld(2);
+  shutdown(socket_, SHUT_WR);
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(Await(kWindow, 0).has_value());
+  service_.Hold(false);
+  for (int i = 0; i < 2; ++i) {
+    service_.Release();
+    EXPECT_TRUE(Await(kData, 1).has_value());
+  }
+  const auto end = Await(kHeaders, 1);
+  ASSERT_TRUE(end.has_value());
+  EXPECT_NE(end->flags & kEndStream, 0);
+}
+
+// Strangers need no token to watch the health; without this they would close the port.
+TEST_F(GrpcRawTest, WhoeverWaitsForNewsGivesWayToANewcomer) {
+  Start({.max_connections = 8});
+  std::vector<int> watching;
+  for (int i = 0; i < 8; ++i) {
+    Attack();
+    Send(Call(1, "/grpc.health.v1.Health/Watch") + Frame(kData, kEndStream, 1, MessageOf("")));
+    ASSERT_TRUE(Await(kData, 1).has_value());
+    watching.push_back(std::exchange(socket_, -1));
+  }
+  Attack();
+  Send(Call(1, kServerLive) + Frame(kData, kEndStream, 1, MessageOf("")));
+  EXPECT_TRUE(Await(kData, 1).has_value());
+  for (const int each : watching) close(each);
+}
+
 TEST_F(GrpcRawTest, AClientThatHasGoneLosesItsCall) {
   Start();
   service_.Hold();

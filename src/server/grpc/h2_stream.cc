@@ -206,9 +206,9 @@ void H2Stream::OnNoMore() {
 }
 
 void H2Stream::OnCut() {
-  if (no_more_ || ended_) return;
+  if (ended_ || (no_more_ && !idles())) return;
   // Its messages are whole: the end of the connection says what END_STREAM would have said.
-  if (headed_ && reader_.idle() && whole_) return OnNoMore();
+  if (whole_ && reader_.idle() && !idles()) return OnNoMore();
   connection_->session().Cancel(id_);
 }
 
