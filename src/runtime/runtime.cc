@@ -462,6 +462,7 @@ std::vector<LaneLoad> Runtime::lane_loads() const {
     const auto stuck = body_->loop.stuck(LaneId{static_cast<LaneId::rep>(lane)});
     loads[lane].stuck_runs = stuck.runs;
     loads[lane].stuck = stuck.now;
+    loads[lane].held = stuck.held;
   }
   return loads;
 }

@@ -18,6 +18,7 @@ struct LaneLoad {
   std::int64_t batches = 0;
   std::int64_t stuck_runs = 0;  // that took far longer than their profile, ever
   bool stuck = false;           // such runs hold all of it now
+  bool held = false;            // that, or its engine is silent, or dead for a while
 };
 
 // How a device is split.

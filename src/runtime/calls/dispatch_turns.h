@@ -90,6 +90,7 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener, privat
   struct StuckReading {
     std::int64_t runs = 0;
     bool now = false;
+    bool held = false;  // as AllHeld has it
   };
   StuckReading stuck(LaneId lane) const;
   // Stops the batches that run, as far as their engines can.
@@ -118,6 +119,7 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener, privat
     std::atomic<bool> silent{false};    // its engine gives no sign of life
     std::atomic<TimePoint> dead_since{kNever};
   };
+  bool IsHeld(const StuckLane& lane) const;
   struct Control {
     std::shared_ptr<const ServedModels> served_models;  // null: no change
     std::vector<ServedModel*> served;

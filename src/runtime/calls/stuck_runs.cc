@@ -165,18 +165,21 @@ void DispatchTurns::EndStuck(LaunchOrder& order) {
 }
 
 bool DispatchTurns::AllHeld() const {
-  const TimePoint now = clock_.Now();
-  return std::ranges::all_of(stuck_lanes_, [&](const StuckLane& lane) {
-    const TimePoint dead_since = lane.dead_since.load(std::memory_order_relaxed);
-    const bool dead = dead_since != kNever && now - dead_since > kMayBeDead && !options_.plans;
-    return dead || lane.now.load(std::memory_order_relaxed) ||
-           lane.silent.load(std::memory_order_relaxed);
-  });
+  return std::ranges::all_of(stuck_lanes_, [this](const StuckLane& lane) { return IsHeld(lane); });
+}
+
+bool DispatchTurns::IsHeld(const StuckLane& lane) const {
+  const TimePoint dead_since = lane.dead_since.load(std::memory_order_relaxed);
+  const bool dead =
+      dead_since != kNever && clock_.Now() - dead_since > kMayBeDead && !options_.plans;
+  return dead || lane.now.load(std::memory_order_relaxed) ||
+         lane.silent.load(std::memory_order_relaxed);
 }
 
 DispatchTurns::StuckReading DispatchTurns::stuck(LaneId lane) const {
   const StuckLane& stuck = stuck_lanes_[lane.value()];
-  return {stuck.runs.load(std::memory_order_relaxed), stuck.now.load(std::memory_order_relaxed)};
+  return {stuck.runs.load(std::memory_order_relaxed), stuck.now.load(std::memory_order_relaxed),
+          IsHeld(stuck)};
 }
 
 }  // namespace tactus

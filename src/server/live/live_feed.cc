@@ -228,7 +228,7 @@ std::string LiveFeed::TickText(const LiveMoments::Taken& taken,
   }
   Json& lanes = tick["lanes"] = Json::array();
   for (std::size_t i = 0; i < second->lanes.size(); ++i) {
-    lanes.push_back({Rounded(100 * busy_[i], 10), second->lanes[i].stuck ? 1 : 0});
+    lanes.push_back({Rounded(100 * busy_[i], 10), second->lanes[i].held ? 1 : 0});
   }
   Json& models = tick["models"] = Json::object();
   OutcomeCounts in_second{};

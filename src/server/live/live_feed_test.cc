@@ -38,7 +38,7 @@ class LiveFeedTest : public ::testing::Test {
     ++readings_;
     RuntimeReading reading{.pending = 3, .uptime = Seconds(readings_)};
     reading.lanes.resize(2);
-    reading.lanes[1].stuck = true;
+    reading.lanes[1].held = true;
     reading.models = {{spec_->name, 1, "READY", ""}};
     return reading;
   }
@@ -89,7 +89,7 @@ TEST_F(LiveFeedTest, TellsAWatcherFirstWhatThereIsAndThenWhatHappens) {
   EXPECT_EQ(data["models"][0]["name"], "<img onerror=x>");
   EXPECT_EQ(data["models"][0]["exits"], json::parse(R"(["early","late"])"));
   const json first = DataOf(NextOf(*watcher));
-  EXPECT_EQ(first["lanes"][1][1], 1) << "it is stuck";
+  EXPECT_EQ(first["lanes"][1][1], 1) << "it is held";
   Batch(Millis(10), 4);
   Batch(Millis(20), 2);
   Answer(Millis(10), Outcome::kLate);

@@ -18,7 +18,7 @@ const shown = (value, digits = 1) => value === undefined ? "" : value.toFixed(di
 
 let state = { models: [], names: [], lanes: 0, policy: "" };
 let bars = [];             // {lane, model, exit, rows, start, end, late, failed, count}, oldest first
-let laneNow = [];          // [busy %, stuck]
+let laneNow = [];          // [busy %, held]
 let history = [];          // a second each: {met, missed, waiting, busy}
 let serverMs = 0;          // the newest end of a batch, on the server's clock
 let clockMs = 0;           // and here, when it came
@@ -144,8 +144,8 @@ function onTick(tick) {
   }
   if (tick.lost) tell(`${tick.lost} calls and batches came too fast to be shown`);
   if (!tick.models) return;
-  tick.lanes.forEach(([, stuck], i) => {
-    if (laneNow[i] && laneNow[i][1] !== stuck) tell(`lane ${i} ${stuck ? "is held by a run that does not end" : "runs batches again"}`);
+  tick.lanes.forEach(([, held], i) => {
+    if (laneNow[i] && laneNow[i][1] !== held) tell(`lane ${i} ${held ? "runs no batches for now: it died, is silent or is held by a run" : "runs batches again"}`);
   });
   laneNow = tick.lanes;
   showModels(tick.models);
@@ -266,9 +266,9 @@ function drawLanes() {
   const front = variable("--front"), dim = variable("--dim"), bad = variable("--bad"), line = variable("--line");
   draw.textAlign = "left";
   for (let lane = 0; lane < lanes; ++lane) {
-    const [busy, stuck] = laneNow[lane] || [0, 0];
-    draw.fillStyle = stuck ? bad : front;
-    draw.fillText(stuck ? `lane ${lane} HELD` : `lane ${lane}  ${busy.toFixed(0)} %`, 6, (lane + 0.5) * row);
+    const [busy, held] = laneNow[lane] || [0, 0];
+    draw.fillStyle = held ? bad : front;
+    draw.fillText(held ? `lane ${lane} LOST` : `lane ${lane}  ${busy.toFixed(0)} %`, 6, (lane + 0.5) * row);
     draw.fillStyle = line;
     draw.fillRect(LEFT, (lane + 1) * row - 1, width - LEFT, 1);
   }

@@ -1,0 +1,249 @@
+"""The live page in a browser that nobody here wrote: what it shows is what the metrics say, it names
+why a model misses, tokens and policies hold, and no name that a model has runs as a script.
+
+Emulated models make figures known: a batch takes what the profile says."""
+
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import signal
+import socket
+import tempfile
+import threading
+import time
+import unittest
+
+import browser
+from serving import SLOW_MS, WAIT_S, Server, add_model, make_certificate
+from test_isolate import Isolated, engine_processes
+
+IMAGE = "<img src=x onerror=document.title='run'>"
+BODY = {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1, 4], "data": [0, 1, 2, 3]}]}
+TOKENS = ("reader read reader-0123456789abcdef\n"
+          "caller infer caller-0123456789abcdef\n")
+
+
+def emulated(root, name="slow", slo_ms=60_000):
+    add_model(root, name, f'name: "{name}"\nplatform: "emulated"\nmax_batch_size: 1\n'
+              'input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
+              'output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
+              f'parameters {{ key: "slo_ms" value: {{ string_value: "{slo_ms}" }} }}\n')
+
+
+def with_strange_name(root):
+    emulated(root)
+    add_model(root, "strange", 'platform: "identity"\nmax_batch_size: 4\n'
+              'input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
+              'output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n')
+    (root / "strange").rename(root / IMAGE.replace("/", ""))
+
+
+@unittest.skipIf(browser.program() is None, "there is no Chromium: apt-get install "
+                                            "chromium-headless-shell")
+class PageTest(unittest.TestCase):
+    def open(self, server, **looks):
+        page = browser.Browser(**looks)
+        self.addCleanup(page.close)
+        page.open(f"http://{server.http}/")
+        page.await_true("document.getElementById('about')?.textContent.includes('ready')")
+        return page
+
+    @staticmethod
+    def call_on(server, model, over):
+        """Calls one after the other, until `over` is set."""
+        def call():
+            while not over.is_set():
+                server.post(f"/v2/models/{model}/infer", json.dumps(BODY).encode())
+        thread = threading.Thread(target=call)
+        thread.start()
+        return thread
+
+    def test_it_shows_what_the_metrics_say_and_why_a_model_misses(self):
+        fill = lambda root: emulated(root, slo_ms=2 * SLOW_MS)
+        over = threading.Event()
+        with contextlib.closing(Server("--expiry", "never", "--policy", "fifo:batch=1",
+                                       fill=fill)) as server:
+            page = self.open(server)
+            # One lane, and four who call: each call waits for three others.
+            callers = [self.call_on(server, "slow", over) for _ in range(4)]
+            try:
+                page.await_true("document.querySelector('#models td.bad')?.textContent"
+                                ".startsWith('MISS')")
+                row = page.evaluate("[...document.getElementById('models').rows].map(r => "
+                                    "[...r.cells].map(c => c.textContent))")
+                slow = next(cells for cells in row if cells[0] == "slow")
+                self.assertRegex(slow[-1], r"\d+ late, 0 given up: (lanes are \d+ % busy; .* calls/s"
+                                           r" came|batches of up to 4\d\d ms \(slow\) hold a lane)")
+                self.assertEqual(slow[6], f"{2 * SLOW_MS}")
+                page.await_true("document.getElementById('level').className === 'bad'")
+                # Each batch is a bar, late ones are said to be.
+                page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+                page.await_true("document.getElementById('batches').textContent.includes('LATE')")
+                took = page.evaluate("document.getElementById('batches').rows[0].cells[5]"
+                                     ".textContent")
+                self.assertGreaterEqual(float(took), 0.9 * SLOW_MS)
+            finally:
+                over.set()
+                for each in callers:
+                    each.join()
+            page.await_true("[1, 2, 3].every(i => document.getElementById('seconds').rows[0]"
+                            "?.cells[i].textContent === '0')")
+            met = server.metric("tactus_requests_total", model="slow", outcome="met")
+            late = server.metric("tactus_requests_total", model="slow", outcome="late")
+            shown = page.evaluate("history.reduce((sum, s) => sum + s.met + s.missed, 0)")
+            self.assertEqual(shown, met + late)
+            self.assertEqual(page.errors, [])
+            self.assertEqual(server.terminate(), 0)
+            page.await_true("document.getElementById('link').textContent.includes('again')")
+
+    def test_keys_walk_through_the_batches(self):
+        over = threading.Event()
+        with contextlib.closing(Server(fill=emulated)) as server:
+            page = self.open(server)
+            caller = self.call_on(server, "slow", over)
+            try:
+                page.await_true("bars.length >= 3")
+            finally:
+                over.set()
+                caller.join()
+            page.evaluate("document.getElementById('lanes').focus()")
+            said = []
+            for key in ("ArrowLeft", "ArrowLeft", "ArrowRight"):
+                page.press(key)
+                said.append(page.evaluate("document.getElementById('bar').textContent"))
+            self.assertTrue(said[0].startswith("slow, exit"), said)
+            self.assertNotEqual(said[0], said[1])
+            self.assertEqual(said[0], said[2])
+            self.assertEqual(page.evaluate("document.getElementById('pause').ariaPressed"), "true")
+            page.press("+")
+            self.assertEqual(page.evaluate("document.getElementById('span').textContent"),
+                             "the last 2 s")
+            self.assertEqual(page.errors, [])
+
+    def test_names_are_text(self):
+        with contextlib.closing(Server(fill=with_strange_name)) as server:
+            page = self.open(server)
+            page.await_true("document.getElementById('models').textContent.includes('onerror')")
+            self.assertEqual(page.evaluate("document.querySelectorAll('#models img').length"), 0)
+            self.assertEqual(page.evaluate("document.title"), "Tactus")
+            self.assertEqual(page.errors, [])
+
+    def test_a_lane_that_is_lost_is_told_and_that_it_is_back(self):
+        with contextlib.closing(Isolated()) as server:
+            page = self.open(server)
+            for process in engine_processes(server.process.pid):
+                os.kill(process, signal.SIGSTOP)
+            page.await_true("document.getElementById('events').textContent"
+                            ".includes('runs no batches for now')")
+            for process in engine_processes(server.process.pid):
+                os.kill(process, signal.SIGKILL)
+            page.await_true("document.getElementById('events').textContent"
+                            ".includes('runs batches again')")
+
+    def test_it_fits_small_and_dark_screens(self):
+        with contextlib.closing(Server(fill=emulated)) as server:
+            page = self.open(server, width=360, height=740, dark=True)
+            self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), 360)
+            self.assertEqual(page.evaluate("getComputedStyle(document.body).backgroundColor"),
+                             "rgb(20, 23, 26)")
+
+
+@unittest.skipIf(browser.program() is None, "there is no Chromium: apt-get install "
+                                            "chromium-headless-shell")
+class SecretPageTest(unittest.TestCase):
+    def test_a_token_is_asked_for_once_and_forgotten(self):
+        with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
+            folder = pathlib.Path(folder)
+            make_certificate(folder, "server")
+            (folder / "tokens").write_text(TOKENS)
+            with contextlib.closing(Server(
+                    "--tls-cert", str(folder / "server.pem"), "--tls-key",
+                    str(folder / "server.key"), "--tokens", str(folder / "tokens"),
+                    fill=emulated)) as server:
+                page = browser.Browser()
+                self.addCleanup(page.close)
+                page.open(f"https://{server.http}/ui")
+                login = "document.getElementById('login')?.hidden === false"
+                for token, says in (("wrong-0123456789abcdef", ""),
+                                    ("caller-0123456789abcdef", "may not read")):
+                    page.await_true(login)
+                    self.assertEqual(page.evaluate("document.getElementById('models').rows.length"),
+                                     0)
+                    page.evaluate(f"document.getElementById('token').value = '{token}'")
+                    page.click("#login button")
+                    page.await_true(f"!document.getElementById('login').hidden && "
+                                    f"document.getElementById('link').textContent"
+                                    f".includes('{says}')")
+                page.evaluate("document.getElementById('token').value = 'reader-0123456789abcdef'")
+                page.click("#login button")
+                page.await_true("document.getElementById('about').textContent.includes('ready')")
+                self.assertNotIn("0123456789", page.evaluate("location.href"))
+                page.click("#forget")
+                page.await_true("document.readyState === 'complete' && " + login)
+                self.assertNotIn("0123456789abcdef", server.errors())
+
+
+class LiveTest(unittest.TestCase):
+    """What the page reads, without a browser."""
+
+    @staticmethod
+    def ask(server, path):
+        connection = http.client.HTTPConnection(server.http, timeout=WAIT_S)
+        connection.request("GET", path)
+        return connection, connection.getresponse()
+
+    def test_so_many_may_watch_and_a_viewer_that_reads_nothing_harms_nobody(self):
+        with contextlib.closing(Server(fill=emulated)) as server, contextlib.ExitStack() as open_now:
+            host, port = server.http.split(":")
+            deaf = open_now.enter_context(socket.create_connection((host, int(port))))
+            deaf.sendall(b"GET /v2/tactus/live HTTP/1.1\r\nHost: x\r\n\r\n")
+            watching = []
+            for _ in range(15):
+                connection, answer = self.ask(server, "/v2/tactus/live")
+                open_now.enter_context(contextlib.closing(connection))
+                self.assertEqual(answer.status, 200)
+                watching.append(answer)
+            connection, refused = self.ask(server, "/v2/tactus/live")
+            with contextlib.closing(connection):
+                self.assertEqual(refused.status, 503)
+                self.assertIn(b"16 watch this page already", refused.read())
+            for answer in watching:
+                self.assertEqual(answer.readline(), b"event: state\n")
+            self.assertEqual(server.post("/v2/models/slow/infer", json.dumps(BODY).encode())[0], 200)
+            watching[0].close()
+            end = time.monotonic() + WAIT_S
+            while True:  # whose end is seen once something is written to it
+                connection, answer = self.ask(server, "/v2/tactus/live")
+                open_now.enter_context(contextlib.closing(connection))
+                if answer.status == 200:
+                    break
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.1)
+            self.assertEqual(server.terminate(), 0)
+
+    def test_it_can_be_left_out(self):
+        with contextlib.closing(Server("--no-ui", fill=emulated)) as server:
+            for path in ("/", "/ui", "/ui/app.js", "/v2/tactus/live"):
+                connection, answer = self.ask(server, path)
+                with contextlib.closing(connection):
+                    self.assertEqual(answer.status, 404, path)
+
+    def test_its_files_allow_no_other_origin(self):
+        with contextlib.closing(Server(fill=emulated)) as server:
+            for path, kind in (("/ui/index.html", "text/html"), ("/ui/app.js", "text/javascript"),
+                               ("/ui/style.css", "text/css")):
+                connection, answer = self.ask(server, path)
+                with contextlib.closing(connection):
+                    self.assertEqual(answer.status, 200)
+                    self.assertTrue(answer.headers["Content-Type"].startswith(kind))
+                    policy = answer.headers["Content-Security-Policy"]
+                    self.assertIn("default-src 'none'", policy)
+                    self.assertIn("frame-ancestors 'none'", policy)
+                    self.assertNotIn("unsafe", policy)
+                    self.assertEqual(answer.headers["X-Content-Type-Options"], "nosniff")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
