@@ -60,8 +60,8 @@ constexpr std::array<Round, 5> kRounds{{
      .slack = 10},
 }};
 constexpr std::size_t kLabelRounds = 2000;  // of a model whose answers may be labels
-// Of rows whose label is another alone, in another place or among fewer, rounding explains some: one
-// in a million, on devices and with 16 bits more. More of them, and no fewer than so many, depend.
+// Of rows whose label is another alone, in another place or among fewer, rounding explains some:
+// one in a million, on devices and with 16 bits more. Beyond this share, and so many, they depend.
 constexpr double kMoved = 0.003;
 constexpr double kMovedOnDevice = 0.02;
 constexpr std::size_t kLeastMoved = 3;

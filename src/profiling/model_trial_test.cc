@@ -133,7 +133,7 @@ TEST(ModelTrial, LabelsThatSeldomDependOnTheOthersAreNone) {
   }
 }
 
-// As floats, beside an output that is another for each row, and where a row of a table is the answer.
+// As floats, beside an output that is another for each row, and where a table's row is the answer.
 TEST(ModelTrial, LabelsThatSeldomDependOnTheOthersAreNoneWhateverTheyAreWrittenAs) {
   const auto label = [](float x, float mean) { return std::floor(x + 3e-3f * mean); };
   const auto of_table = [label](float x, float mean) { return std::sin(label(x, mean)); };

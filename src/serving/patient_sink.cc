@@ -37,16 +37,16 @@ void PatientSink::sink_it_(const spdlog::details::log_msg& message) {
 }
 
 bool PatientSink::Write(std::string_view text) {
-  const bool written = WritePatiently(descriptor_, text, blocked_ ? 0 : kPatienceMs);
+  const bool written = WritePatiently(descriptor_, text, blocked_ ? Duration{} : kPatience);
   blocked_ = !written;
   return written;
 }
 
 // A pipe that polls writable takes PIPE_BUF bytes at least without blocking.
-bool WritePatiently(int descriptor, std::string_view text, int patience_ms) {
+bool WritePatiently(int descriptor, std::string_view text, Duration patience) {
   while (!text.empty()) {
     pollfd place{.fd = descriptor, .events = POLLOUT, .revents = 0};
-    const int ready = poll(&place, 1, patience_ms);
+    const int ready = poll(&place, 1, static_cast<int>(ToMillis(patience)));
     if (ready < 0 && errno == EINTR) continue;
     if (ready == 0) return false;
     const auto written =
@@ -60,7 +60,7 @@ bool WritePatiently(int descriptor, std::string_view text, int patience_ms) {
 }
 
 void SayPatiently(std::string_view text) {
-  WritePatiently(STDOUT_FILENO, text, PatientSink::kPatienceMs);
+  WritePatiently(STDOUT_FILENO, text, PatientSink::kPatience);
 }
 
 }  // namespace tactus

@@ -9,17 +9,19 @@
 
 #include <spdlog/sinks/base_sink.h>
 
+#include "base/serving_time.h"
+
 namespace tactus {
 
-// Writes to a pipe, a terminal or a file. False: nobody made room for all of it within so long.
-bool WritePatiently(int descriptor, std::string_view text, int patience_ms);
+// Writes to a pipe, a terminal or a file. False: nobody made room for all of it in time.
+bool WritePatiently(int descriptor, std::string_view text, Duration patience);
 // On standard output; lost where nobody reads it, so that a server serves and stops all the same.
 void SayPatiently(std::string_view text);
 
 class PatientSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   // How long a line waits for room at first; the lines after one that was lost do not wait.
-  static constexpr int kPatienceMs = 1000;
+  static constexpr Duration kPatience = Seconds(1);
 
   explicit PatientSink(int descriptor) : descriptor_(descriptor) {}
 

@@ -1,4 +1,4 @@
-"""The live page in a browser that nobody here wrote: what it shows is what the metrics say, it names
+"""The live page in a browser that nobody here wrote: what it shows is what the metrics say, it says
 why a model misses, tokens and policies hold, and no name that a model has runs as a script.
 
 Emulated models make figures known: a batch takes what the profile says."""
@@ -74,8 +74,8 @@ class PageTest(unittest.TestCase):
                 row = page.evaluate("[...document.getElementById('models').rows].map(r => "
                                     "[...r.cells].map(c => c.textContent))")
                 slow = next(cells for cells in row if cells[0] == "slow")
-                self.assertRegex(slow[-1], r"\d+ late, 0 given up: (lanes are \d+ % busy; .* calls/s"
-                                           r" came|batches of up to 4\d\d ms \(slow\) hold a lane)")
+                self.assertRegex(slow[-1], r"\d+ late, 0 given up: (lanes are \d+ % busy; .* came|"
+                                           r"batches of up to 4\d\d ms \(slow\) hold a lane)")
                 self.assertEqual(slow[6], f"{2 * SLOW_MS}")
                 page.await_true("document.getElementById('level').className === 'bad'")
                 # Each batch is a bar, late ones are said to be.
@@ -195,7 +195,8 @@ class LiveTest(unittest.TestCase):
         return connection, connection.getresponse()
 
     def test_so_many_may_watch_and_a_viewer_that_reads_nothing_harms_nobody(self):
-        with contextlib.closing(Server(fill=emulated)) as server, contextlib.ExitStack() as open_now:
+        with contextlib.closing(Server(fill=emulated)) as server, \
+                contextlib.ExitStack() as open_now:
             host, port = server.http.split(":")
             deaf = open_now.enter_context(socket.create_connection((host, int(port))))
             deaf.sendall(b"GET /v2/tactus/live HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -211,7 +212,8 @@ class LiveTest(unittest.TestCase):
                 self.assertIn(b"16 watch this page already", refused.read())
             for answer in watching:
                 self.assertEqual(answer.readline(), b"event: state\n")
-            self.assertEqual(server.post("/v2/models/slow/infer", json.dumps(BODY).encode())[0], 200)
+            call = json.dumps(BODY).encode()
+            self.assertEqual(server.post("/v2/models/slow/infer", call)[0], 200)
             watching[0].close()
             end = time.monotonic() + WAIT_S
             while True:  # whose end is seen once something is written to it

@@ -79,8 +79,8 @@ class H2Session {
   void Resume(std::int32_t id);
   // What a client may send in a stream that it opens, before it hears anything of it.
   void SetFirstWindow(std::size_t bytes);
-  // What the client may still send in the stream (0: in all together), below 0 after a first window became smaller; and
-  // more of it.
+  // What the client may still send in the stream (0: in all together), below 0 after a first window
+  // became smaller; and more of it.
   std::int64_t Window(std::int32_t id) const;
   void Widen(std::int32_t id, std::size_t bytes);
   void Cancel(std::int32_t id);

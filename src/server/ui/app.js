@@ -16,7 +16,7 @@ const byId = id => document.getElementById(id);
 const show = (id, text) => { const at = byId(id); if (at.textContent !== text) at.textContent = text; };
 const shown = (value, digits = 1) => value === undefined ? "" : value.toFixed(digits);
 
-let state = { models: [], names: [], lanes: 0, policy: "" };
+let state = { models: [], wanted: [], names: [], lanes: 0, policy: "" };
 let bars = [];             // {lane, model, exit, rows, start, end, late, failed, count}, oldest first
 let laneNow = [];          // [busy %, held]
 let history = [];          // a second each: {met, missed, waiting, busy}
@@ -111,7 +111,9 @@ function onState(next) {
     for (const key of before.keys()) tell(`model ${key.replace(/ (\d+)$/, ", version $1")}: gone`);
   }
   state = next;
-  state.models.sort((a, b) => unwanted(a) - unwanted(b));
+  const left = state.models.filter(unwanted).map(model => model.name);
+  show("unloaded", left.length > 0 ? `not loaded: ${left.join(", ")}` : "");
+  state.wanted = state.models.filter(model => !unwanted(model));
   const ready = state.models.filter(model => model.state === "READY").length;
   show("about", `${ready} of ${state.models.length} models ready, policy ${state.policy}, ${state.lanes} ${state.lanes === 1 ? "lane" : "lanes"}`);
   const legend = byId("legend");
@@ -190,11 +192,11 @@ function rowsFor(body, count) {
 
 function showModels(live) {
   lastModels = live;
-  const rows = rowsFor(byId("models"), state.models.length);
+  const rows = rowsFor(byId("models"), state.wanted.length);
   for (const row of rows) row.title = "";
-  state.models.forEach((model, i) => {
+  state.wanted.forEach((model, i) => {
     const now = live[model.name];
-    const first = [[model.name], [stateOf(model), model.state === "READY" || unwanted(model) ? "" : "bad"]];
+    const first = [[model.name], [stateOf(model), model.state === "READY" ? "" : "bad"]];
     const slo = [model.slo_ms > 0 ? `${model.slo_ms}` : "-", "number"];
     if (!now) return fill(rows[i], [...first, ["-", "number"], ["0", "number"], ["", "number"], ["", "number"], slo, ["0", "number"], ["", "number"], ["", "number"], [""]]);
     const missed = missedOf(now.ended), all = now.ended[0] + missed;
@@ -327,7 +329,7 @@ function draw() {
   drawLanes();
   drawChart("calls", [history.map(s => s.met), history.map(s => s.missed)], ["--good", "--bad"], 1);
   drawChart("waiting", [history.map(s => s.waiting)], ["--link"], 4);
-  drawChart("busy", [history.map(s => s.busy)], ["--link"], 90);
+  drawChart("busy", [history.map(s => s.busy)], ["--link"], 100 / 1.1);
 }
 
 // Where nothing is to move, twice a second is often enough.
