@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "base/rng.h"
-#include "profiling/deciding_graph.h"
 #include "profiling/one_answer.h"
 
 namespace tactus {
@@ -59,17 +58,10 @@ constexpr std::array<Round, 5> kRounds{{
      .integers = {9, 1000, 99, 1000},
      .slack = 10},
 }};
-constexpr std::size_t kLabelRounds = 2000;  // of a model whose answers may be labels
-// Of rows whose label is another alone, in another place or among fewer, rounding explains some:
-// one in a million, on devices and with 16 bits more. Beyond this share, and so many, they depend.
-constexpr double kMoved = 0.003;
-constexpr double kMovedOnDevice = 0.02;
-constexpr std::size_t kLeastMoved = 3;
 constexpr int kCounts = 2;                // of rows, by chance, beside those that are always tried
 constexpr int kRepeats = 3;               // of a row that differs, to see whether it wavers
 constexpr double kLeastOfAll = 0.01;      // of the largest row's numbers, where a row's are less
 constexpr double kNeighbourSlack = 0.01;  // for the same row, in the same place beside others
-constexpr double kDeviceSlack = 10;       // devices multiply with fewer bits than the processor
 
 bool HasOpenInput(const ModelSpec& spec) {
   const std::size_t from = spec.max_batch > 0 ? 1 : 0;
@@ -415,101 +407,6 @@ bool Trial::TryCounts() {
     if (!TryOrder(order)) return false;
   }
   return true;
-}
-
-// Labels hide what depends a little, but for rows that are near another label: a quantized
-// classifier's answer is another for one row in a thousand. So many rows are drawn.
-bool Trial::TryLabels() {
-  bool labels = MayDecide(spec_);
-  for (const auto& outputs : outputs_) {
-    for (std::size_t t = 0; t < outputs.size(); ++t) {
-      labels = labels || MayBeLabels(outputs[t], spec_.outputs[t].type);
-    }
-  }
-  if (!labels) return true;
-  const std::size_t n = std::min<std::size_t>(static_cast<std::size_t>(spec_.max_batch), 4);
-  std::vector<std::size_t> order(n);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::vector<std::size_t> beside = order;  // another neighbour
-  beside.back() = n;
-  std::vector<std::size_t> turned = order;
-  std::ranges::rotate(turned, turned.begin() + 1);
-  const std::array<std::vector<std::size_t>, 3> elsewhere{
-      {{0}, turned, {order.begin(), order.end() - (n > 2 ? 1 : 0)}}};
-  std::array<Moved, 3> moved;  // for each of them: a number of rows says nothing of places
-  bool large = true;           // whole numbers, if the graph takes them
-  for (std::size_t round = 0; round < kLabelRounds && !TimeIsUp(); ++round) {
-    if (!DrawNear(round, n, large && round % 2 == 1)) return true;
-    const auto before = RunTogether(order);
-    if (!before && round == 1) large = false;
-    if (!before) continue;
-    if (const auto now = RunTogether(beside)) {
-      together_ = *now;
-      // In the same place of as many rows, rounding is no reason.
-      if (!Unmoved(order, *before, std::span(order).first(n - 1))) return false;
-    }
-    Moved& here = moved[round % elsewhere.size()];
-    CountMoved(order, *before, elsewhere[round % elsewhere.size()], here);
-    if (here.rows >= kLeastMoved && here.Share() > (on_device_ ? kMovedOnDevice : kMoved)) {
-      return End(BatchTrial::End::kDiffers, "");
-    }
-    if (AllOfChance()) return true;
-  }
-  return true;
-}
-
-bool Trial::DrawNear(std::size_t round, std::size_t neighbours, bool large) {
-  rows_.clear();
-  for (std::size_t r = 0; r <= neighbours; ++r) {
-    const bool other = r == neighbours;
-    const bool last = r + 1 == neighbours;
-    auto row = SampleRow::Make(spec_, SampleDraw{.seed = 100 * (round + kRounds.size() + 1) + r,
-                                                 .scale = other  ? 0.1
-                                                          : last ? 3.0
-                                                                 : 1.0,
-                                                 .integers = !large  ? 9
-                                                             : other ? 25
-                                                             : last  ? 255
-                                                                     : 99,
-                                                 .noise = kRounds[round % 3].noise[0]});
-    if (!row) return false;
-    rows_.push_back(*std::move(row));
-  }
-  return true;
-}
-
-void Trial::CountMoved(std::span<const std::size_t> order, const Outputs& before,
-                       std::span<const std::size_t> elsewhere, Moved& moved) {
-  const auto now = RunTogether(elsewhere);
-  if (!now) return;
-  std::optional<Outputs> again;
-  for (std::size_t e = 0; e < before.size(); ++e) {
-    for (std::size_t t = 0; t < outputs_[e].size(); ++t) {
-      OutputOfExit& output = outputs_[e][t];
-      const DataType type = spec_.outputs[t].type;
-      for (std::size_t i = 0; i < elsewhere.size() && !output.chance; ++i) {
-        const auto row = before[e]->tensors[t].Row(elsewhere[i], order.size());
-        const auto other = (*now)[e]->tensors[t].Row(i, elsewhere.size());
-        const double size = NumbersOf(type, {row}).size;
-        const RowDifference difference =
-            Compare(type, row, other, size, on_device_ ? kDeviceSlack : 1);
-        ++moved.compared;
-        if (difference.none() || difference.few()) continue;
-        if (!again) again = RunTogether(elsewhere);
-        output.chance =
-            again && !std::ranges::equal(other, (*again)[e]->tensors[t].Row(i, elsewhere.size()));
-        if (output.chance) continue;
-        ++moved.rows;
-        largest_ = std::max(largest_, difference.largest);
-      }
-    }
-  }
-}
-
-bool Trial::MayBeLabels(const OutputOfExit& output, DataType type) const {
-  const bool floats = type == DataType::kFp32 || type == DataType::kFp64 ||
-                      type == DataType::kFp16 || type == DataType::kBf16;
-  return !floats || !output.fraction || output.alike;
 }
 
 std::optional<Trial::Outputs> Trial::RunTogether(std::span<const std::size_t> order) {

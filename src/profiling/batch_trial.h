@@ -20,6 +20,7 @@ namespace tactus {
 
 // Rows that a trial runs together, at most: no lane runs more.
 inline constexpr int kMostTogether = 1024;
+inline constexpr double kDeviceSlack = 10;  // devices multiply with fewer bits than the processor
 
 // What became of the trial of a batch.
 struct BatchTrial {

@@ -9,7 +9,7 @@
 namespace tactus {
 namespace {
 
-constexpr std::size_t kFirst = std::size_t{8} << 20;
+constexpr std::streamoff kFirst = 8 << 20;
 
 constexpr std::array<std::string_view, 15> kDeciding{
     "ArgMax",         "ArgMin", "TopK",
@@ -19,10 +19,12 @@ constexpr std::array<std::string_view, 15> kDeciding{
     "Less",           "Where",  "NonMaxSuppression"};
 
 bool Names(const std::filesystem::path& graph) {
-  std::ifstream file(graph, std::ios::binary);
-  std::string bytes(kFirst, '\0');
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  std::ifstream file(graph, std::ios::binary | std::ios::ate);
+  const auto size = std::min<std::streamoff>(file.tellg(), kFirst);
+  if (size <= 0) return false;
+  std::string bytes(static_cast<std::size_t>(size), '\0');
+  file.seekg(0);
+  file.read(bytes.data(), size);
   return std::ranges::any_of(kDeciding,
                              [&](std::string_view name) { return bytes.contains(name); });
 }
