@@ -117,7 +117,8 @@ std::string WhyNotConfigured(const fs::path& model) {
   for (fs::recursive_directory_iterator it(model, failed), end; !failed && it != end;
        it.increment(failed)) {
     if (it.depth() > 0) it.disable_recursion_pending();
-    const std::string name = it->path().filename().string();
+    std::string name = it->path().filename().string();
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
     const bool meant = name.starts_with("config.pb") || name.starts_with("config.prototxt") ||
                        name == "config.txt";
     if (!meant) continue;

@@ -456,22 +456,24 @@ TEST_F(Repository, GraphsOutsideAVersionFolderArePointedOut) {
 }
 
 TEST_F(Repository, ConfigurationsThatNobodyReadsArePointedOut) {
-  for (const char* const file :
-       {"a/1/config.pbtxt", "b/config.pbtxt.txt", "c/config.pbtxt.old", "d/1/config.json"}) {
+  for (const char* const file : {"a/1/config.pbtxt", "b/config.pbtxt.txt", "c/config.pbtxt.old",
+                                 "d/1/config.json", "e/Config.PBTXT"}) {
     fs::create_directories((root_ / file).parent_path());
     std::ofstream(root_ / file) << "?";
   }
+  fs::create_directories(root_ / "e/1");
   fs::create_directories(root_ / "b/1");
   fs::create_directories(root_ / "c/1");
   std::ofstream(root_ / "c/config.pbtxt") << "";
   const auto said = ModelFolders({root_.path()}).Overlooked();
-  ASSERT_EQ(said.size(), 2u);
+  ASSERT_EQ(said.size(), 3u);
   EXPECT_EQ(said[0],
             fmt::format("{}: is not read; move it to {}", (root_ / "a/1/config.pbtxt").string(),
                         (root_ / "a/config.pbtxt").string()));
   EXPECT_EQ(said[1],
             fmt::format("{}: is not read; move it to {}", (root_ / "b/config.pbtxt.txt").string(),
                         (root_ / "b/config.pbtxt").string()));
+  EXPECT_THAT(said[2], HasSubstr("Config.PBTXT: is not read; move it to"));
 }
 
 TEST_F(Repository, ModelsBesideFoldersAndOfOtherFrameworksArePointedOut) {
