@@ -1,6 +1,7 @@
 #include "service/model_folders.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>

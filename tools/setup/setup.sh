@@ -33,4 +33,5 @@ if [ "$group" = test ]; then
   bash "$here/promtool.sh"
   bash "$here/etcd.sh"
   bash "$here/perf_analyzer.sh"
+  bash "$here/browser.sh"
 fi
