@@ -20,6 +20,7 @@
 #include "planners/fleet_registry.h"
 #include "platform/process.h"
 #include "serving/log_queue.h"
+#include "serving/patient_sink.h"
 #include "serving/peer_port.h"
 #include "serving/stop_signals.h"
 #include "workload/fleet_file.h"
@@ -92,12 +93,9 @@ int RunController(const ControllerFlags& flags) {
     if (told) StopSignals::EndWithin({});
     return told;
   };
-  const auto print = [](const std::string& text) {
-    fmt::print("{}", text);
-    std::fflush(stdout);
-  };
-  const auto ended = RunControllerLife(std::move(options), *fleet, planner, life,
-                                       {.told_to_end = told_to_end, .print = print, .log = say});
+  const auto ended =
+      RunControllerLife(std::move(options), *fleet, planner, life,
+                        {.told_to_end = told_to_end, .print = SayPatiently, .log = say});
   return ended ? *ended : ReportBadInput(ended.error());
 }
 

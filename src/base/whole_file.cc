@@ -86,6 +86,25 @@ class Opened {
 constexpr std::string_view kNoFile = "is no regular file but a pipe, a socket or a device";
 constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max() / 2;
 
+// Into a file that is made for it: whatever lay there, a pipe that would be waited for too, goes.
+// 0, or why it failed.
+int WriteFresh(std::string_view text, const std::filesystem::path& path, unsigned mode) {
+  unlink(path.c_str());
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+  if (file < 0) return errno;
+  int failed = 0;
+  while (!text.empty() && failed == 0) {
+    const ssize_t written = write(file, text.data(), text.size());
+    if (written >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno != EINTR) {
+      failed = errno;
+    }
+  }
+  if (close(file) != 0 && failed == 0) failed = errno;
+  return failed;
+}
+
 }  // namespace
 
 Expected<std::string> ReadRegular(const std::filesystem::path& path, std::size_t most) {
@@ -120,8 +139,8 @@ Expected<std::string> ReadWhole(const std::filesystem::path& path, std::string_v
   return text;
 }
 
-Status WriteWhole(std::string_view text, const std::filesystem::path& named,
-                  std::string_view what) {
+Status WriteWhole(std::string_view text, const std::filesystem::path& named, std::string_view what,
+                  unsigned mode) {
   std::error_code code;
   const std::filesystem::file_status there = std::filesystem::status(named, code);
   // What lies there is to stay what it is: a device a device, a link a link.
@@ -133,15 +152,11 @@ Status WriteWhole(std::string_view text, const std::filesystem::path& named,
       link ? named.parent_path() / std::filesystem::read_symlink(named, code) : named;
   std::filesystem::path aside = path;
   aside += ".new";
-  std::ofstream file(aside, std::ios::binary | std::ios::trunc);
-  errno = 0;
-  file << text;
-  file.close();
-  const int failed = errno;
-  if (file) std::filesystem::rename(aside, path, code);
-  if (file && !code) return {};
+  const int failed = WriteFresh(text, aside, mode);
+  if (failed == 0) std::filesystem::rename(aside, path, code);
+  if (failed == 0 && !code) return {};
   std::filesystem::remove(aside, code);
-  const bool no_room = !file && (failed == EFBIG || failed == ENOSPC || failed == EDQUOT);
+  const bool no_room = failed == EFBIG || failed == ENOSPC || failed == EDQUOT;
   return Fail(ErrorCode::kUnavailable,
               Said(path, "cannot write this ", what,
                    no_room ? ": " + WhyNotWritten(failed)

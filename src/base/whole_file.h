@@ -23,6 +23,8 @@ Expected<std::string> ReadWhole(const std::filesystem::path& path, std::string_v
                                 std::string_view remedy = "");
 
 // Written aside and renamed: a reader, or a run that was cut off, never sees half of it.
-Status WriteWhole(std::string_view text, const std::filesystem::path& path, std::string_view what);
+// A link's target is written; what is no regular file is left as it is, and an error.
+Status WriteWhole(std::string_view text, const std::filesystem::path& path, std::string_view what,
+                  unsigned mode = 0666);
 
 }  // namespace tactus

@@ -119,6 +119,10 @@ TEST_F(WholeFileTest, WhatIsNoFileStaysWhatItIs) {
   ASSERT_FALSE(written);
   EXPECT_THAT(written.error().message, HasSubstr("is no regular file"));
   EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  ASSERT_EQ(mkfifo((folder_ / "a.new").c_str(), 0600), 0);  // which nobody reads
+  ASSERT_TRUE(WriteWhole("x", folder_ / "a", "key", 0600));
+  EXPECT_EQ(std::filesystem::status(folder_ / "a").permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
   std::filesystem::create_directory(folder_ / "other");
   std::filesystem::create_symlink("other/target", folder_ / "link");
   ASSERT_TRUE(WriteWhole("x", folder_ / "link", "plan"));

@@ -39,8 +39,11 @@ Status ServedJournals::Open(const std::string& path, const JournalHeader& header
   std::error_code none;
   // Beside a device there is no other.
   const bool device = std::filesystem::is_character_file(path, none);
-  auto pipelines =
-      PipelineJournal::Create(device ? path : PipelineJournalBeside(path), header.commit);
+  const std::string beside = device ? path : PipelineJournalBeside(path);
+  if (std::filesystem::is_fifo(beside, none)) {
+    return InvalidArgument(beside + ": is a pipe, and the journal of pipelines is to go there");
+  }
+  auto pipelines = PipelineJournal::Create(beside, header.commit);
   if (!pipelines) return std::unexpected(std::move(pipelines.error()));
   dispatcher_ = *std::move(dispatcher);
   pipelines_ = *std::move(pipelines);

@@ -110,7 +110,8 @@ HttpOptions HttpOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
   http.log_settings = parts.logs.settings();
   http.trace_settings = traces.settings;
   http.folders = parts.folders;
-  if (parts.live != nullptr) http.watch_live = [live = parts.live] { return live->Watch(); };
+  if (parts.live != nullptr)
+    http.watch_live = [live = parts.live](auto client) { return live->Watch(client); };
   http.max_connections = parts.access.connections;
   http.warn = [log = parts.logs.log()](const std::string& line) { log->warn(line); };
   return http;

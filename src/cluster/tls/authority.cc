@@ -59,14 +59,7 @@ std::string PemOf(EVP_PKEY* key) {
 }
 
 Status WriteSecret(const std::string& text, const std::filesystem::path& path) {
-  using std::filesystem::perms;
-  // The file that is then renamed: readable by nobody else before anything is in it.
-  std::error_code code;
-  std::filesystem::path aside = path;
-  aside += ".new";
-  if (Status made = WriteWhole("\n", aside, "key"); !made) return made;
-  std::filesystem::permissions(aside, perms::owner_read | perms::owner_write, code);
-  return WriteWhole(text, path, "key");
+  return WriteWhole(text, path, "key", 0600);
 }
 
 void AddExtension(X509* certificate, X509* issuer, int kind, const std::string& value) {

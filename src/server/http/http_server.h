@@ -77,7 +77,8 @@ struct HttpOptions {
   // Where files that are sent with a load go. Null: the server takes none.
   std::shared_ptr<ModelFolders> folders = nullptr;
   // Who watches the live page, /ui. Empty: there is no such page.
-  std::function<Expected<std::shared_ptr<FeedWatcher>>()> watch_live = nullptr;
+  std::function<Expected<std::shared_ptr<FeedWatcher>>(std::string_view client)> watch_live =
+      nullptr;
 };
 
 class HttpServer {

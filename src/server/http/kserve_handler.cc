@@ -158,6 +158,7 @@ class KServeHandler final : public HttpHandler {
     if (logging) return Logging(request, post);
     if (trace) return Trace(request, route, post);
     if (post) return AnswerPost(request, route, exchange);
+    if (route.endpoint == Endpoint::kLive) return Live(request.client);
     return AnswerGet(route);
   }
 
@@ -212,8 +213,6 @@ class KServeHandler final : public HttpHandler {
         return Statistics(route);
       case Endpoint::kUi:
         return Page(route.model);
-      case Endpoint::kLive:
-        return Live();
       default:
         return AnswerModel(route);
     }
@@ -238,8 +237,8 @@ class KServeHandler final : public HttpHandler {
     return response;
   }
 
-  HttpResponse Live() {
-    auto watcher = watch_live_();
+  HttpResponse Live(std::string_view client) {
+    auto watcher = watch_live_(client);
     if (!watcher) return Refusal(watcher.error());
     HttpResponse response;
     response.content_type = "text/event-stream";
@@ -513,12 +512,12 @@ class KServeHandler final : public HttpHandler {
   InferenceService& service_;
   const std::size_t max_body_;
   const std::shared_ptr<const Objectives> objectives_;
-  const std::shared_ptr<LogSettings> log_settings_;                           // or null
-  const std::shared_ptr<TraceSettings> trace_settings_;                       // or null
-  const std::shared_ptr<PacedRefusals> refusals_;                             // or null
-  const std::shared_ptr<BodyAdmission> bodies_;                               // or null
-  const std::shared_ptr<ModelFolders> folders_;                               // or null
-  const std::function<Expected<std::shared_ptr<FeedWatcher>>()> watch_live_;  // or empty
+  const std::shared_ptr<LogSettings> log_settings_;      // or null
+  const std::shared_ptr<TraceSettings> trace_settings_;  // or null
+  const std::shared_ptr<PacedRefusals> refusals_;        // or null
+  const std::shared_ptr<BodyAdmission> bodies_;          // or null
+  const std::shared_ptr<ModelFolders> folders_;          // or null
+  const decltype(HttpOptions::watch_live) watch_live_;   // or empty
   const bool strict_;
   std::vector<InferRequestDecoder> decoders_;  // by I/O thread, then those that decode
   TaskQueue waiting_;

@@ -76,32 +76,32 @@ LiveFeed::LiveFeed(Parts parts) : parts_(std::move(parts)) {
       "live page", [this] { return Tick(); }, RepeatedTask::kUntilWoken);
 }
 
-Expected<std::shared_ptr<FeedWatcher>> LiveFeed::Watch() {
+Expected<std::shared_ptr<FeedWatcher>> LiveFeed::Watch(std::string_view client) {
   const std::lock_guard lock(mutex_);
   if (stopped_) return Fail(ErrorCode::kUnavailable, "the server is stopping");
-  std::erase_if(watchers_, [](const auto& watcher) { return watcher->left(); });
-  if (watchers_.size() + fresh_.size() >= kMostWatchers) {
-    return Fail(
-        ErrorCode::kResourceExhausted,
-        fmt::format("{} watch this page already, as many as may: close one", kMostWatchers));
+  std::erase_if(watchers_, [](const Watching& each) { return each.watcher->left(); });
+  const auto of_client = static_cast<std::size_t>(
+      std::ranges::count(watchers_, client, [](const Watching& each) { return each.client; }));
+  if (watchers_.size() >= kMostWatchers || of_client >= kMostOfClient) {
+    return Fail(ErrorCode::kResourceExhausted,
+                fmt::format("{} watch this page already, {} of them from {}; {} may, and {} of one "
+                            "client: close one",
+                            watchers_.size(), of_client, client, kMostWatchers, kMostOfClient));
   }
-  auto watcher = std::make_shared<FeedWatcher>(FeedKind::kEvents);
-  fresh_.push_back(watcher);
+  watchers_.push_back({std::make_shared<FeedWatcher>(FeedKind::kEvents), std::string(client)});
   task_.Wake();
-  return watcher;
+  return watchers_.back().watcher;
 }
 
 void LiveFeed::Stop() {
-  std::vector<std::shared_ptr<FeedWatcher>> all;
+  std::vector<Watching> all;
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
     all = std::exchange(watchers_, {});
-    all.insert(all.end(), fresh_.begin(), fresh_.end());
-    fresh_.clear();
   }
   task_.Stop();
-  for (const auto& each : all) each->End();
+  for (const Watching& each : all) each.watcher->End();
 }
 
 Duration LiveFeed::Tick() {
@@ -109,10 +109,11 @@ Duration LiveFeed::Tick() {
   std::vector<std::shared_ptr<FeedWatcher>> all;
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(watchers_, [](const auto& watcher) { return watcher->left(); });
-    fresh = std::exchange(fresh_, {});
-    watchers_.insert(watchers_.end(), fresh.begin(), fresh.end());
-    all = watchers_;
+    std::erase_if(watchers_, [](const Watching& each) { return each.watcher->left(); });
+    for (Watching& each : watchers_) {
+      all.push_back(each.watcher);
+      if (std::exchange(each.fresh, false)) fresh.push_back(each.watcher);
+    }
   }
   if (all.empty()) {
     if (std::exchange(watched_, false)) parts_.moments.Watch(false);

@@ -23,6 +23,7 @@ namespace tactus {
 class LiveFeed {
  public:
   static constexpr std::size_t kMostWatchers = 16;
+  static constexpr std::size_t kMostOfClient = 8;
 
   struct Parts {
     std::string policy;
@@ -37,9 +38,9 @@ class LiveFeed {
   explicit LiveFeed(Parts parts);
   ~LiveFeed() { Stop(); }
 
-  // From any thread. kResourceExhausted beyond kMostWatchers, kUnavailable once stopped. A slow
-  // watcher loses ticks.
-  Expected<std::shared_ptr<FeedWatcher>> Watch();
+  // From any thread. `client`: as limits know it. kResourceExhausted beyond kMostWatchers, or
+  // kMostOfClient of it; kUnavailable once stopped. A slow watcher loses ticks.
+  Expected<std::shared_ptr<FeedWatcher>> Watch(std::string_view client);
   // Ends all watchers. Idempotent.
   void Stop();
 
@@ -66,8 +67,12 @@ class LiveFeed {
 
   const Parts parts_;
   std::mutex mutex_;
-  std::vector<std::shared_ptr<FeedWatcher>> watchers_;
-  std::vector<std::shared_ptr<FeedWatcher>> fresh_;  // that have had no state yet
+  struct Watching {
+    std::shared_ptr<FeedWatcher> watcher;
+    std::string client;
+    bool fresh = true;  // it has had no state yet
+  };
+  std::vector<Watching> watchers_;
   bool stopped_ = false;
 
   // The task's own.

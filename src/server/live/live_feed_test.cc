@@ -80,7 +80,7 @@ class LiveFeedTest : public ::testing::Test {
 };
 
 TEST_F(LiveFeedTest, TellsAWatcherFirstWhatThereIsAndThenWhatHappens) {
-  auto watcher = *feed_.Watch();
+  auto watcher = *feed_.Watch("a");
   const std::string state = NextOf(*watcher);
   EXPECT_TRUE(state.starts_with("event: state\n"));
   const json data = DataOf(state);
@@ -103,7 +103,7 @@ TEST_F(LiveFeedTest, TellsAWatcherFirstWhatThereIsAndThenWhatHappens) {
 }
 
 TEST_F(LiveFeedTest, ManyBatchesOfALaneAreOneBar) {
-  auto watcher = *feed_.Watch();
+  auto watcher = *feed_.Watch("a");
   NextOf(*watcher);
   for (int i = 0; i < 1200; ++i) Batch(Millis(10 * i), 1);
   std::int64_t batches = 0;
@@ -118,19 +118,21 @@ TEST_F(LiveFeedTest, ManyBatchesOfALaneAreOneBar) {
 // Without this, whoever opens many pages keeps the server busy.
 TEST_F(LiveFeedTest, SoManyMayWatch) {
   std::vector<std::shared_ptr<FeedWatcher>> all;
-  for (std::size_t i = 0; i < LiveFeed::kMostWatchers; ++i) all.push_back(*feed_.Watch());
-  const auto refused = feed_.Watch();
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::kResourceExhausted);
-  EXPECT_THAT(refused.error().message, HasSubstr("16 watch this page already"));
+  for (std::size_t i = 0; i < LiveFeed::kMostOfClient; ++i) all.push_back(*feed_.Watch("a"));
+  const auto of_one = feed_.Watch("a");
+  ASSERT_FALSE(of_one);
+  EXPECT_EQ(of_one.error().code, ErrorCode::kResourceExhausted);
+  EXPECT_THAT(of_one.error().message, HasSubstr("8 of them from a"));
+  while (all.size() < LiveFeed::kMostWatchers) all.push_back(*feed_.Watch("b"));
+  EXPECT_FALSE(feed_.Watch("c"));
   all[3]->Leave();
-  EXPECT_TRUE(feed_.Watch().has_value()) << "one has left";
+  EXPECT_TRUE(feed_.Watch("c").has_value()) << "one has left";
 }
 
 TEST_F(LiveFeedTest, NothingIsNotedOrReadWhileNobodyWatches) {
   Batch(Millis(10), 4);
   EXPECT_EQ(readings_, 0);
-  auto watcher = *feed_.Watch();
+  auto watcher = *feed_.Watch("a");
   NextOf(*watcher);
   watcher->Leave();
   for (int before = -1; before != readings_;) {
@@ -142,10 +144,10 @@ TEST_F(LiveFeedTest, NothingIsNotedOrReadWhileNobodyWatches) {
 }
 
 TEST_F(LiveFeedTest, AStopEndsItsWatchers) {
-  auto watcher = *feed_.Watch();
+  auto watcher = *feed_.Watch("a");
   feed_.Stop();
   for (std::string piece = NextOf(*watcher); !piece.empty();) piece = NextOf(*watcher);
-  EXPECT_FALSE(feed_.Watch().has_value());
+  EXPECT_FALSE(feed_.Watch("a").has_value());
 }
 
 }  // namespace
