@@ -9,6 +9,7 @@ import unittest
 import urllib.error
 import urllib.request
 
+import browser
 import serving
 from cameras import JPEGS, Cameras, recording, wait_until
 from rtsp_camera import RtspCamera
@@ -147,7 +148,14 @@ class StreamsTest(unittest.TestCase):
         self.await_served("door", 10)
         self.assertGreaterEqual(self.server.metric("tactus_stream_frames_total", stream="door",
                                                    reason="served"), 10)
-        self.assertIn("door", self.server.get("/v2/streams/door/view"))
+        if browser.program() is None:
+            return
+        with contextlib.closing(browser.Browser()) as page:
+            page.open(f"{base}/view")
+            page.await_true("document.getElementById('streams')?.textContent.includes('door')")
+            page.await_true("document.querySelector('#picture img').naturalWidth > 0")
+            page.await_true("document.querySelector('#streams td:nth-child(5)').textContent > '0'")
+            self.assertEqual(page.errors, [])
 
     def test_a_camera_over_rtsp_is_followed_and_missed(self):
         jpeg = (serving.SOURCE / "tests/data/frame.jpg").read_bytes()
