@@ -343,7 +343,7 @@ void Arrange(CLI::App& command) {
   constexpr std::string_view kMore =
       "--engine --onnxruntime --percentile --jitter-ms --follow --allow-other-machine "
       "--on-share --device-memory-mb --host-lanes --slots --pin --spin-us --queue-capacity "
-      "--predictor --save-predictor --watchdog-s --watchdog-multiple --admin-socket "
+      "--ui --predictor --save-predictor --watchdog-s --watchdog-multiple --admin-socket "
       "--grpc-ping-s --http-threads --objective --strict-readiness --worker-name --advertise "
       "--routes --autoscale-interval-seconds --autoscale-window-seconds --autoscale-least "
       "--autoscale-most --autoscale-bad-threshold --autoscale-idle-threshold "
@@ -387,7 +387,7 @@ void Declare(ServeOptions& o, CLI::App& command) {
   DeclareNetwork(o, command);
   DeclareAutoscale(o, command);
   command.option_defaults()->group(kPlain);
-  command.add_flag("--no-ui", o.no_ui, "Without the live page at /ui of the HTTP port");
+  command.add_flag("--ui,!--no-ui", o.ui, "The live page at /ui of the HTTP port");
   AddOption(command, "--journal", o.journal, KeptFile(),
             "Record every event and decision in this file, for `tactus replay`");
   DeclareEnd(o, command);

@@ -86,7 +86,7 @@ struct ServeOptions {
   bool strict_triton = false;
   bool strict_readiness = true;
   bool triton_metrics = false;
-  bool no_ui = false;
+  bool ui = true;
 
   // 0: no advice. The names after autoscale_ are the keys of a scenario's [autoscale].
   double autoscale_interval_s = 1;

@@ -200,7 +200,7 @@ Status Server::Open() {
                                        .logs = logs_,
                                        .folders = o_.folders,
                                        .streams = streams_.get(),
-                                       .live = o_.no_ui ? nullptr : live_.get(),
+                                       .live = o_.ui ? live_.get() : nullptr,
                                        .sampler = sampler_.get(),
                                        .metrics = [this] { return metrics_->Text(); },
                                        .unread = [this] { metrics_->OnUnread(); },
