@@ -91,9 +91,17 @@ class Browser:
             raise RuntimeError(f"{text}: {result['exceptionDetails']}")
         return result["result"].get("value")
 
+    def _is_true(self, text):
+        try:
+            return self.evaluate(text)
+        except RuntimeError as error:  # the page gives way to another
+            if "navigated" in str(error) or "context" in str(error):
+                return False
+            raise
+
     def await_true(self, text, wait_s=WAIT_S):
         end = time.monotonic() + wait_s
-        while not self.evaluate(text):
+        while not self._is_true(text):
             if time.monotonic() > end:
                 page = self.evaluate("document.body.innerText")
                 raise AssertionError(f"never true: {text}\n{page}\n{self.errors}")
