@@ -27,19 +27,25 @@ def echo_only(root):
     add_model(root, "echo", identity_config("echo", 8, [("INPUT0", "TYPE_FP32", [4])]))
 
 
+def full_pipe():
+    """Both ends of a pipe that takes no more."""
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    os.set_blocking(writing, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writing, b"x" * 512)
+    os.set_blocking(writing, True)
+    return reading, writing
+
+
 class UnreadPipeTest(unittest.TestCase):
     """Whoever started the server does not read what it says."""
 
     def test_a_full_pipe_of_stderr_holds_neither_calls_nor_the_end(self):
         with tempfile.TemporaryDirectory() as folder:
             echo_only(pathlib.Path(folder))
-            reading, writing = os.pipe()
-            fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
-            os.set_blocking(writing, False)
-            with contextlib.suppress(BlockingIOError):
-                while True:
-                    os.write(writing, b"x" * 512)
-            os.set_blocking(writing, True)
+            reading, writing = full_pipe()
             process = subprocess.Popen(
                 [TACTUS, "serve", "--models", folder, "--http-port", "0", "--grpc-port", "0",
                  "--metrics-port", "0"], stdout=subprocess.PIPE, stderr=writing, text=True)
@@ -65,13 +71,7 @@ class UnreadPipeTest(unittest.TestCase):
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
             free.close()
-            reading, writing = os.pipe()
-            fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
-            os.set_blocking(writing, False)
-            with contextlib.suppress(BlockingIOError):
-                while True:
-                    os.write(writing, b"x" * 512)
-            os.set_blocking(writing, True)
+            reading, writing = full_pipe()
             process = subprocess.Popen(
                 [TACTUS, "serve", "--models", folder, "--http-port", str(port), "--grpc-port", "0",
                  "--metrics-port", "0"], stdout=writing, stderr=subprocess.DEVNULL)
@@ -91,6 +91,27 @@ class UnreadPipeTest(unittest.TestCase):
             finally:
                 process.kill()
                 process.wait()
+                os.close(reading)
+                os.close(writing)
+
+
+    def test_a_full_pipe_of_stdout_holds_no_controller(self):
+        with tempfile.TemporaryDirectory() as folder:
+            reading, writing = full_pipe()
+            process = subprocess.Popen(
+                [TACTUS, "controller", str(SOURCE / "examples/street/fleet.toml"), "--state",
+                 folder, "--listen", "127.0.0.1:0"], stdout=writing, stderr=subprocess.PIPE,
+                text=True)
+            try:
+                # It tells what it offers before it says that it is ready.
+                self.assertIn("offers", next(line for line in process.stderr if "offers" in line))
+                time.sleep(0.5)
+                process.send_signal(signal.SIGTERM)
+                self.assertEqual(process.wait(timeout=WAIT_S), 0)
+            finally:
+                process.kill()
+                process.wait()
+                process.stderr.close()
                 os.close(reading)
                 os.close(writing)
 

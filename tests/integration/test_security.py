@@ -424,6 +424,14 @@ class StartTest(unittest.TestCase):
                     self.assertEqual(code, 2)
                     self.assertIn(f"{pipe}: {why}", said)
 
+    def test_a_pipe_beside_the_journal_is_not_waited_for(self):
+        with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
+            journal = pathlib.Path(folder) / "journal"
+            os.mkfifo(f"{journal}.pipelines")
+            code, said = self.start("--journal", str(journal))
+            self.assertEqual(code, 2)
+            self.assertIn(f"{journal}.pipelines: is a pipe", said)
+
     def test_half_a_pair_is_refused(self):
         with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
             files = pathlib.Path(folder)
