@@ -50,7 +50,7 @@ Expected<OutputTensor> CallTensors::FetchRows(const TensorEdge& edge, LevelId le
   const ModelSpec& model = *bound_->models[edge.from.value()];
   const int output =
       bound_->tensors.stages[edge.from.value()].outputs[static_cast<std::size_t>(edge.index)];
-  return PutTogether(rows, model.max_batch > 0, model.outputs[static_cast<std::size_t>(output)]);
+  return PutTogether(rows, CountsRows(model), model.outputs[static_cast<std::size_t>(output)]);
 }
 
 Expected<OutputTensor> CallTensors::Fetch(const TensorEdge& edge, LevelId level, std::uint32_t item,
@@ -70,7 +70,7 @@ Expected<OutputTensor> CallTensors::Fetch(const TensorEdge& edge, LevelId level,
   if (edge.passing == TensorPassing::kWhole) return whole;
   const LevelId opened = levels.path(level)[depth + 1];
   const std::uint32_t row = progress.RowOf(opened, progress.Around(level, item, depth + 1));
-  return TakeRow(whole, row, bound_->models[edge.from.value()]->max_batch > 0, to_batch);
+  return TakeRow(whole, row, CountsRows(*bound_->models[edge.from.value()]), to_batch);
 }
 
 Expected<CallTensors::Inputs> CallTensors::InputsOf(StageRun run,
@@ -86,14 +86,14 @@ Expected<CallTensors::Inputs> CallTensors::InputsOf(StageRun run,
       inputs.tensors.push_back({.name = spec.name, .type = spec.type, .absent = true});
       continue;
     }
-    auto tensor = Fetch(edges[i], level, run.item, model.max_batch > 0, progress, owners);
+    auto tensor = Fetch(edges[i], level, run.item, CountsRows(model), progress, owners);
     if (!tensor) return std::unexpected(std::move(tensor.error()));
     if (!spec.Takes(tensor->shape)) {
       return InvalidArgument(fmt::format("input '{}' of model '{}' takes {}, but the call has {}",
                                          spec.name, model.name, ToString(spec.dims),
                                          ToString(tensor->shape)));
     }
-    if (model.max_batch > 0 && tensor->shape[0] == 0) inputs.empty = true;
+    if (CountsRows(model) && tensor->shape[0] == 0) inputs.empty = true;
     const std::span<const std::byte> bytes = InOnePiece(*tensor, owners);
     inputs.tensors.push_back({spec.name, spec.type, std::move(tensor->shape), bytes});
   }

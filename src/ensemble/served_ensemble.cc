@@ -195,7 +195,7 @@ void ServedEnsemble::TellAnswer(std::uint32_t place, InferReply&& reply) {
   }
   int rows = 0;
   if (flow_.pipelines()[0].levels.opened_by(stage).valid()) {
-    const auto counted = CountRowsOf(reply.outputs, bound_.models[stage.value()]->max_batch > 0);
+    const auto counted = CountRowsOf(reply.outputs, CountsRows(*bound_.models[stage.value()]));
     if (!counted) return Tell(place, counted.error(), kFailed);
     rows = *counted;
   }

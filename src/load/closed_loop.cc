@@ -188,7 +188,9 @@ Expected<ClosedLoopResult> RunClosedLoop(Transport& transport, const ClosedLoopO
     if (!served) return std::unexpected(served.error());
     result.emulated = result.emulated || served->emulated;
     slos.push_back(served->model.slo);
-    auto prepared = PrepareInputs(model.name, served->inputs, options.inputs, 1);
+    InputChoice choice = options.inputs;
+    choice.sizes = served->sizes;
+    auto prepared = PrepareInputs(model.name, served->inputs, choice, 1);
     if (!prepared) return std::unexpected(prepared.error());
     inputs.push_back(*std::move(prepared));
   }

@@ -45,8 +45,9 @@ Expected<Shape> StatedShape(const std::string& model, const TensorSpec& input,
 }
 
 Expected<Shape> RequestShape(const std::string& model, const TensorSpec& input,
-                             const std::map<std::string, Shape>& shapes) {
-  auto shape = StatedShape(model, input, shapes);
+                             const InputChoice& choice) {
+  const bool chosen = choice.shapes.contains(input.name);
+  auto shape = StatedShape(model, input, chosen ? choice.shapes : choice.sizes);
   if (!shape) return shape;
   for (std::size_t i = 0; i < shape->size(); ++i) {
     if ((*shape)[i] >= 0) continue;
@@ -171,7 +172,7 @@ Expected<PreparedInputs> PrepareInputs(const std::string& model, std::span<const
       prepared.tensors.push_back(*std::move(tensor));
       continue;
     }
-    auto shape = RequestShape(model, input, choice.shapes);
+    auto shape = RequestShape(model, input, choice);
     if (!shape) return std::unexpected(shape.error());
     if (choice.images != nullptr && TakesImage(inputs, *shape, *choice.images)) {
       prepared.samples = choice.images->samples;

@@ -50,6 +50,8 @@ struct InputChoice {
   const ImageSet* images = nullptr;
   // By tensor name: the sizes of dynamic dimensions, without the batch: {"x", {3, 48, 160}}.
   std::map<std::string, Shape> shapes = {};
+  // Where neither says: what the model's server names (DescribedModel::sizes).
+  std::map<std::string, Shape> sizes = {};
   // By tensor name: a file whose bytes are the tensor in every request.
   std::map<std::string, std::filesystem::path> files = {};
 };

@@ -49,7 +49,9 @@ Expected<Targets> Resolve(Transport& transport, const LoadOptions& options) {
     auto served = transport.Describe(wanted.name);
     if (!served) return std::unexpected(served.error());
     if (!options.slo_from_server) served->model.slo = FromMillis(wanted.slo_ms);
-    auto inputs = PrepareInputs(wanted.name, served->inputs, options.inputs, options.scenario.seed);
+    InputChoice choice = options.inputs;
+    choice.sizes = served->sizes;
+    auto inputs = PrepareInputs(wanted.name, served->inputs, choice, options.scenario.seed);
     if (!inputs) return std::unexpected(inputs.error());
     targets.models.push_back(std::move(served->model));
     targets.inputs.push_back(std::move(*inputs));

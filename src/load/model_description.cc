@@ -1,5 +1,11 @@
 #include "load/model_description.h"
 
+#include <charconv>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <ranges>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,6 +16,8 @@ namespace tactus {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr std::string_view kProfileShapeKey = "profile_shape.";  // in front of an input's name
 
 Expected<std::vector<TensorSpec>> TensorsIn(const Json& list) {
   std::vector<TensorSpec> tensors;
@@ -31,6 +39,18 @@ Expected<std::vector<TensorSpec>> TensorsIn(const Json& list) {
     tensors.push_back(std::move(tensor));
   }
   return tensors;
+}
+
+// "3,48,160"; nothing where that is no list of sizes.
+std::optional<Shape> SizesIn(std::string_view text) {
+  Shape sizes;
+  for (const auto part : std::views::split(text, ',')) {
+    std::int64_t size = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), size);
+    if (error != std::errc() || end != part.data() + part.size() || size < 1) return std::nullopt;
+    sizes.push_back(size);
+  }
+  return sizes;
 }
 
 }  // namespace
@@ -55,7 +75,12 @@ Expected<DescribedModel> ReadDescription(const std::string& model, const std::st
   served.model.max_batch = configured.value("max_batch_size", 0);
   const Json parameters = configured.value("parameters", Json());
   for (const auto& [key, value] : parameters.items()) {
-    if (value.is_object()) ApplyParameter(served.model, key, value.value("string_value", ""));
+    if (!value.is_object()) continue;
+    const std::string text = value.value("string_value", "");
+    ApplyParameter(served.model, key, text);
+    if (!key.starts_with(kProfileShapeKey)) continue;
+    auto sizes = SizesIn(text);
+    if (sizes) served.sizes.emplace(key.substr(kProfileShapeKey.size()), *std::move(sizes));
   }
   return served;
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,6 +28,8 @@ struct DescribedModel {
   Model model;  // slo 0: the server states none
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
+  // By input, without the batch: sizes of open dimensions that the model takes, as the server says.
+  std::map<std::string, Shape> sizes = {};
   bool emulated = false;  // the server says that its platform is: what it answers is made up
 };
 

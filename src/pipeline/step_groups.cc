@@ -142,7 +142,7 @@ class Grouping {
     std::optional<bool> batched;
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       if ((group & Only(s)) == 0) continue;
-      const bool batches = ensemble_.models[s]->max_batch > 0;
+      const bool batches = CountsRows(*ensemble_.models[s]);
       if (batched.value_or(batches) != batches) return false;
       batched = batches;
     }
@@ -260,7 +260,7 @@ class Splitting {
     if (made == spec.outputs.end()) return;  // it was bound, so it is there
     Shape dims = made->dims;
     if (ensemble_.levels.of(StageId{static_cast<StageId::rep>(stage)}) != shape_.base) {
-      if (spec.max_batch > 0 && !dims.empty()) dims.erase(dims.begin());
+      if (CountsRows(spec) && !dims.empty()) dims.erase(dims.begin());
       dims.insert(dims.begin(), -1);
     }
     model.outputs.push_back({.name = link.as,
@@ -318,7 +318,7 @@ class Splitting {
     const bool rows_cross = shape_.base != PipelineLevels::kRoot || shape_.rows.valid();
     if (!rows_cross) return 0;
     for (std::size_t s = 0; s < stages_.size(); ++s) {
-      if (Has(s)) return ensemble_.models[s]->max_batch > 0 ? 1 : 0;  // all alike
+      if (Has(s)) return CountsRows(*ensemble_.models[s]) ? 1 : 0;  // all alike
     }
     return 0;
   }

@@ -183,7 +183,7 @@ class Binding {
   Status BindStage(StageId id) {
     const StageDeclaration& stage = stages_[id.value()];
     const ModelSpec& spec = *models_[id.value()];
-    if (model_.max_batch > 0 && spec.max_batch < model_.max_batch) {
+    if (model_.max_batch > 0 && spec.max_batch < model_.max_batch && !TakesWhole(spec)) {
       return WrongStage(stage, fmt::format("takes {} rows at most, but the ensemble's "
                                            "max_batch_size is {}; lower that",
                                            std::max(1, spec.max_batch), model_.max_batch));
@@ -222,7 +222,7 @@ class Binding {
       }
       made_[link.as] = {{id, static_cast<int>(outputs.size()), TensorPassing::kWhole},
                         &spec.outputs[static_cast<std::size_t>(index)],
-                        spec.max_batch > 0};
+                        CountsRows(spec)};
       outputs.push_back(index);
     }
     return {};
@@ -259,7 +259,7 @@ class Binding {
     const ModelSpec& spec = *models_[reader.value()];
     TensorEdge edge = made.edge;
     edge.passing = PassingTo(reader, made.edge.from);
-    const std::optional<Shape> dims = DimsAs(edge.passing, made, spec.max_batch > 0);
+    const std::optional<Shape> dims = DimsAs(edge.passing, made, CountsRows(spec));
     if (!dims) {
       return WrongStage(stage, fmt::format("'{}' has no rows that a step could run for; let its "
                                            "first dimension count them",
@@ -295,6 +295,13 @@ class Binding {
                              output.name, ToString(*dims), ToString(output.dims)));
     }
     return edge;
+  }
+
+  // Whether a model without a batch takes any number of rows: those of a call then run together.
+  static bool TakesWhole(const ModelSpec& spec) {
+    return spec.max_batch == 0 && std::ranges::all_of(spec.inputs, [](const TensorSpec& input) {
+             return input.any_shape || (!input.dims.empty() && input.dims[0] < 0);
+           });
   }
 
   static bool Compatible(std::span<const std::int64_t> a, std::span<const std::int64_t> b) {

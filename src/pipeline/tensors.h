@@ -41,6 +41,12 @@ struct PipelineTensors {
   std::vector<TensorEdge> outputs;  // in the order of the ensemble's
 };
 
+// Whether the first dimension of a model's tensors counts rows: as its batch, or as what was taken
+// for one until serving disproved it.
+inline bool CountsRows(const ModelSpec& model) {
+  return model.max_batch > 0 || model.batch_origin == BatchOrigin::kDisproved;
+}
+
 // Sets `after` of each stage: those that make what it reads. kInvalidArgument with the place and
 // the remedy: a tensor that is made twice, read and not made, or made and read by nobody.
 Status LinkStages(EnsembleDeclaration& declaration);

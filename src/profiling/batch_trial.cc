@@ -271,7 +271,7 @@ bool Trial::CompareRow(const BatchOutput& batch, std::size_t place, std::size_t 
     few_ = few_ || difference.few();
     depends = depends || !(difference.none() || difference.few());
   }
-  return depends ? End(BatchTrial::End::kDiffers, "") : true;
+  return depends ? Differ() : true;
 }
 
 bool Trial::TryOrder(std::span<const std::size_t> order) {
@@ -352,7 +352,7 @@ bool Trial::Unmoved(std::span<const std::size_t> order, const Outputs& before,
       output.chance = again && Apart(*before[e], *(*again)[e], order.size(), places, t) > 0;
       if (output.chance) continue;
       largest_ = std::max(largest_, apart);
-      return End(BatchTrial::End::kDiffers, "");
+      if (!Differ()) return false;
     }
   }
   return true;
@@ -474,7 +474,7 @@ BatchTrial Trial::TryBatch() {
     doubtful += few_ ? 1 : 0;
   }
   spec_.found_shapes = found;
-  if (ended_.end == BatchTrial::End::kHolds && 2 * doubtful > rounds)
+  if (ended_.end == BatchTrial::End::kHolds && (differs_ || 2 * doubtful > rounds))
     ended_.end = BatchTrial::End::kDiffers;
   if (ended_.end == BatchTrial::End::kHolds) TryLabels();
   if (ended_.end == BatchTrial::End::kHolds) TryChance();

@@ -150,6 +150,12 @@ class Trial {
     ended_ = {end, std::move(why)};
     return false;
   }
+  // An assumed batch is none from the first difference on. Of a declared one, which stays, the
+  // largest is looked for.
+  bool Differ() {
+    differs_ = true;
+    return spec_.batch_origin == BatchOrigin::kDeclared || End(BatchTrial::End::kDiffers, "");
+  }
 
   Engine& engine_;
   const ModelHandle handle_;
@@ -164,6 +170,7 @@ class Trial {
   bool misshapen_ = false;  // it ran, and had not one row
   bool enough_ = false;     // the least has run
   bool few_ = false;        // this round, a few numbers differed
+  bool differs_ = false;
   double largest_ = 0;
   std::string unlike_;  // the outputs of chance that are spread otherwise among others
   std::size_t most_together_ = 0;

@@ -1,6 +1,7 @@
 #include "serving/patient_sink.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <string>
@@ -60,7 +61,9 @@ bool WritePatiently(int descriptor, std::string_view text, Duration patience) {
 }
 
 void SayPatiently(std::string_view text) {
-  WritePatiently(STDOUT_FILENO, text, PatientSink::kPatience);
+  static std::atomic<bool> blocked = false;
+  const Duration patience = blocked ? Duration{} : PatientSink::kPatience / 4;
+  blocked = !WritePatiently(STDOUT_FILENO, text, patience);
 }
 
 }  // namespace tactus

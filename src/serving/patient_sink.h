@@ -16,6 +16,7 @@ namespace tactus {
 // Writes to a pipe, a terminal or a file. False: nobody made room for all of it in time.
 bool WritePatiently(int descriptor, std::string_view text, Duration patience);
 // On standard output; lost where nobody reads it, so that a server serves and stops all the same.
+// What comes after a loss does not wait for room.
 void SayPatiently(std::string_view text);
 
 class PatientSink final : public spdlog::sinks::base_sink<std::mutex> {

@@ -52,8 +52,7 @@ Expected<std::shared_ptr<EngineProcess>> EngineProcess::Start(const Options& opt
   }
   const ByteWriter hello = Asking(Question::kHello, options.hello);
   keeper.Watch(*process);
-  const auto answer =
-      process->control_.Send(hello.bytes()) ? process->control_.Receive(kHelloLimit) : std::nullopt;
+  const auto answer = process->Exchange(process->control_, hello, kHelloLimit);
   if (!answer) return std::unexpected(process->Died());
   auto engine = ReadAnswer<HelloAnswer>(*answer, "an engine's name");
   if (!engine) return std::unexpected(std::move(engine.error()));
@@ -160,11 +159,22 @@ void EngineProcess::GiveBack(std::unique_ptr<Line> line) {
   idle_.push_back(std::move(line));
 }
 
+std::optional<std::span<const std::byte>> EngineProcess::Exchange(Connection& connection,
+                                                                  const ByteWriter& question,
+                                                                  Duration limit) {
+  const auto asked = Clock::now();
+  const auto answer = connection.Send(question.bytes()) ? connection.Receive(limit) : std::nullopt;
+  if (!answer && Clock::now() - asked >= limit) {
+    Kill("it did not answer in time");
+  }
+  return answer;
+}
+
 Expected<std::vector<std::byte>> EngineProcess::Ask(const ByteWriter& question, Duration limit) {
   auto line = TakeLine();
   if (!line) return std::unexpected(std::move(line.error()));
   Connection& connection = (*line)->connection;
-  const auto answer = connection.Send(question.bytes()) ? connection.Receive(limit) : std::nullopt;
+  const auto answer = Exchange(connection, question, limit);
   if (!answer) return std::unexpected(Died());
   std::vector<std::byte> bytes(answer->begin(), answer->end());
   GiveBack(*std::move(line));

@@ -101,6 +101,10 @@ class EngineProcess {
   // kUnavailable: the process is dead.
   Expected<std::unique_ptr<Line>> TakeLine();
   void GiveBack(std::unique_ptr<Line> line);
+  // The answer, until the connection is read again. Nothing: the process has ended, or is killed,
+  // since it did not answer in time.
+  std::optional<std::span<const std::byte>> Exchange(isolated::Connection& connection,
+                                                     const ByteWriter& question, Duration limit);
   // The answer's bytes.
   Expected<std::vector<std::byte>> Ask(const ByteWriter& question, Duration limit);
   bool TakeSign();

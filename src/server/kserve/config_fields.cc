@@ -219,7 +219,6 @@ Status ReadExits(const DeclaredConfig& config, const fs::path& version_folder, M
 
 constexpr std::array<std::string_view, 7> kOurKeys{"slo_ms",     "priority", "profile", "exits",
                                                    "exit_names", "accuracy", "batch"};
-constexpr std::string_view kShapeKey = "profile_shape.";
 
 bool IsOurs(const ModelConfig& config, std::string_view key) {
   if (IsEnsemble(config)) return IsEnsembleKey(key);
@@ -235,8 +234,8 @@ bool IsOurs(const ModelConfig& config, std::string_view key) {
     key.remove_prefix(kAnyShapeKey.size());
     return MayHaveAnyShape(config) && (has(config.input(), key) || has(config.output(), key));
   }
-  if (!key.starts_with(kShapeKey)) return false;
-  key.remove_prefix(kShapeKey.size());
+  if (!key.starts_with(kProfileShapeKey)) return false;
+  key.remove_prefix(kProfileShapeKey.size());
   return has(config.input(), key);
 }
 
@@ -262,7 +261,7 @@ std::vector<std::string> Doubts(const DeclaredConfig& config) {
   const std::string ours = IsEnsemble(message)
                                ? "for ensembles: " + EnsembleKeys()
                                : fmt::format("{}, {}INPUT, {}TENSOR", fmt::join(kOurKeys, ", "),
-                                             kShapeKey, kAnyShapeKey);
+                                             kProfileShapeKey, kAnyShapeKey);
   for (const std::string& key : keys) {
     doubt(config.WrongParameter(
         key, fmt::format("no key of Tactus ({}), so it changes nothing here", ours)));

@@ -15,6 +15,9 @@ namespace tactus {
 // Its engine reads the keys of its operators, and says which it does not know.
 inline constexpr std::string_view kOperatorPlatform = "tactus_op";
 
+// In front of an input's name, the key of a parameter: sizes of its open dimensions, by comma.
+inline constexpr std::string_view kProfileShapeKey = "profile_shape.";
+
 // `folder` is the model's; graph paths lie in its version folder. No file is opened.
 Expected<ModelSpec> SpecOf(const DeclaredConfig& config, const std::filesystem::path& folder,
                            std::int64_t version);

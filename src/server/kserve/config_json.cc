@@ -1,6 +1,10 @@
 // The configuration as JSON. Written from the message's description rather than by protobuf's own
 // JSON printer, which turns 64-bit numbers into strings: clients read `dims` as numbers.
 
+#include <span>
+#include <string>
+
+#include <fmt/ranges.h>
 #include <google/protobuf/message.h>
 #include <nlohmann/json.hpp>
 
@@ -139,6 +143,15 @@ Expected<inference::ModelConfig> ConfigOf(const ModelSpec& model) {
       const std::string key = std::string(kAnyShapeKey) + tensor.name;
       (*config.mutable_parameters())[key].set_string_value("true");
     }
+  }
+  const std::size_t first = model.max_batch > 0 ? 1 : 0;
+  for (const TensorSpec& input : model.inputs) {
+    const auto found = model.found_shapes.find(input.name);
+    if (found == model.found_shapes.end() || found->second.size() <= first) continue;
+    const std::span sizes = std::span(found->second).subspan(first);
+    auto& parameter = (*config.mutable_parameters())[std::string(kProfileShapeKey) + input.name];
+    if (parameter.string_value().empty())
+      parameter.set_string_value(fmt::format("{}", fmt::join(sizes, ",")));
   }
   Complete(model.inputs, model.max_batch > 0, config.mutable_input());
   Complete(model.outputs, model.max_batch > 0, config.mutable_output());
