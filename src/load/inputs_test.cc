@@ -84,6 +84,10 @@ TEST(PrepareInputs, DynamicDimensionsMustBeSaid) {
   EXPECT_THAT(said->tensors[0].shape, ElementsAre(1, 3, 8, 16));
   const auto too_long = PrepareInputs("ocr", specs, {.shapes = {{"x", {1, 1, 3, 8, 16}}}}, 1);
   EXPECT_FALSE(too_long);
+  const InputChoice served{.sizes = {{"x", {3, 64, 64}}}};
+  const auto named = PrepareInputs("ocr", specs, served, 1);
+  ASSERT_TRUE(named) << named.error().message;
+  EXPECT_THAT(named->tensors[0].shape, ElementsAre(1, 3, 64, 64));
 }
 
 // The last dynamic dimension is as long as the file; the batch is one.

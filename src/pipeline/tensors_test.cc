@@ -128,5 +128,34 @@ TEST(Tensors, WhatDoesNotFitNamesThePlaceAndBothSides) {
   EXPECT_THAT(batch.Error(), HasSubstr("step 'find': takes 1 rows at most"));
 }
 
+ModelSpec Read(std::vector<std::int64_t> in, std::vector<std::int64_t> out) {
+  return {.name = "read",
+          .max_batch = 0,
+          .inputs = {{"in", DataType::kFp32, std::move(in)}},
+          .outputs = {{"out", DataType::kFp32, std::move(out)}}};
+}
+
+TEST(Tensors, AStepWhoseBatchWasDisprovedStillTakesRows) {
+  Fitting fit = Rows();
+  ModelSpec read = Read({-1, 2}, {-1, 3});
+  fit.models[1] = std::make_shared<const ModelSpec>(read);
+  EXPECT_THAT(fit.Error(), HasSubstr("'boxes' comes as [2], which is no [-1,2]"));
+  read.batch_origin = BatchOrigin::kDisproved;
+  fit.models[1] = std::make_shared<const ModelSpec>(read);
+  EXPECT_TRUE(fit.Bind()) << fit.Error();
+}
+
+TEST(Tensors, RowsGoWholeToAStepWithoutABatchThatTakesAnyNumber) {
+  Fitting fit;
+  fit.ensemble.model.max_batch = 4;
+  fit.ensemble.model.inputs = {{"x", DataType::kFp32, {-1, 2}}};
+  fit.ensemble.model.outputs = {{"y", DataType::kFp32, {-1, 3}}};
+  fit.Add({.name = "read", .inputs = {{"in", "x"}}, .outputs = {{"out", "y"}}}, 0, {-1, 2},
+          {-1, 3});
+  EXPECT_TRUE(fit.Bind()) << fit.Error();
+  fit.models[0] = std::make_shared<const ModelSpec>(Read({1, 2}, {1, 3}));
+  EXPECT_THAT(fit.Error(), HasSubstr("step 'read': takes 1 rows at most"));
+}
+
 }  // namespace
 }  // namespace tactus

@@ -15,6 +15,7 @@
 namespace tactus {
 namespace {
 
+using ::testing::ContainsRegex;
 using testing::Each;
 using testing::Graph;
 using testing::GraphEngine;
@@ -254,6 +255,18 @@ TEST(ModelTrial, ADeclaredBatchStaysAndItsOwnerHearsHowFarAnswersDepend) {
   EXPECT_EQ(tried->spec.batch_origin, BatchOrigin::kDeclared);
   EXPECT_THAT(Said(*tried), HasSubstr("m/config.pbtxt:3:1"));
   EXPECT_THAT(Said(*tried), HasSubstr("answers depend on what else is in the batch: up to"));
+}
+
+// Its first rows differ a little only.
+TEST(ModelTrial, OfADeclaredBatchTheLargestDifferenceIsSaid) {
+  GraphEngine engine(Each([](float x, float mean) {
+    const float apart = x - mean;
+    return apart < 20 ? x + apart / 1024 : x + 1000;
+  }));
+  const auto tried = TryGraph(engine, GraphSpec(8));
+  ASSERT_TRUE(tried);
+  EXPECT_EQ(tried->spec.max_batch, 8);
+  EXPECT_THAT(Said(*tried), ContainsRegex("up to (1e\\+03|9\\.[0-9]e\\+02)"));
 }
 
 TEST(ModelTrial, ADeclaredBatchThatNoValuesSatisfyIsAnErrorAtItsLine) {

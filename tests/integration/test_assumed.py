@@ -33,6 +33,23 @@ def put(root, graph, name=None, config=None):
     return folder / "1" / "model.onnx"
 
 
+def put_ensemble(root, name, step, max_batch, columns, more=""):
+    """x -> step -> y, with the tensors of `step`."""
+    (root / name / "1").mkdir(parents=True)
+    x, y = columns
+    (root / name / "config.pbtxt").write_text(
+        f'platform: "ensemble"\nmax_batch_size: {max_batch}\n'
+        f'input {{ name: "x" data_type: TYPE_FP32 dims: {x} }}\n'
+        f'output {{ name: "y" data_type: TYPE_FP32 dims: {y} }}\n{more}\n'
+        f'ensemble_scheduling {{ {step} }}\n')
+
+
+def step_of(model, reads="x", makes="y", inside=("x", "y")):
+    return (f'step {{ model_name: "{model}" model_version: -1 '
+            f'input_map {{ key: "{inside[0]}" value: "{reads}" }} '
+            f'output_map {{ key: "{inside[1]}" value: "{makes}" }} }}')
+
+
 def fill(root):
     """Each graph twice: as it is, and with what init makes of it."""
     for graph in GRAPHS:
@@ -170,6 +187,54 @@ class AssumedTest(unittest.TestCase):
                 self.assertIn("batching_stopped", config["parameters"])
                 self.assertIn("model 'folds' runs in batches no more", server.errors())
                 self.assertEqual(server.metric("tactus_model_batching_stopped"), 1)
+
+    def test_an_ensemble_outlives_the_batch_of_its_step(self):
+        """Its rows go on whole, and by themselves where the step before has asked for that."""
+        def assumed(root, config=None):
+            put(root, "folds", config=config)
+            put_ensemble(root, "all", step_of("folds"), 4, ([8], [-1]))
+            serving.add_model(root, "rows", serving.identity_config(
+                "rows", 0, [("r", "TYPE_FP32", [-1, 8])]))
+            put_ensemble(root, "each", step_of("rows", makes="row", inside=("r", "OUTPUT0")) +
+                         step_of("folds", reads="row"), 0, ([-1, 8], [-1, -1]),
+                         'parameters { key: "demultiply" value { string_value: "rows" } }')
+
+        def declared(root):
+            assumed(root, 'max_batch_size: 4\n'
+                    'input { name: "x" data_type: TYPE_FP32 dims: [ 8 ] }\n'
+                    'output { name: "y" data_type: TYPE_FP32 dims: [ -1 ] }\n')
+        small, large = [float(i) for i in range(16)], [float(i) for i in range(15)] + [2000.0]
+        for fill_folds, arguments in ((assumed, []), (declared, []), (assumed, ["--isolate"])):
+            server = serving.Server(*arguments, fill=fill_folds)
+            with self.subTest(fill_folds.__name__, arguments=arguments), \
+                    contextlib.closing(server):
+                for ends in (False, True):
+                    self.assertEqual(call(server, "all", small, [2, 8]), ([2, 8], small))
+                    self.assertEqual(call(server, "each", small, [2, 8]), ([2, 8], small))
+                    self.assertEqual(server.metric("tactus_model_batching_stopped"), int(ends))
+                    self.assertEqual(call(server, "all", large, [2, 8]), ([4, 4], large))
+                server.get("/v2/health/ready")  # an error raises
+
+    def test_an_ensemble_over_a_step_that_could_not_be_tried_serves(self):
+        def untried(root):
+            put(root, "takes_77")
+            put_ensemble(root, "all", step_of("takes_77"), 4, ([77], [1]))
+        server = serving.Server(fill=untried)
+        with contextlib.closing(server):
+            self.assertIn("could not be tried", server.errors())
+            for _ in range(2):  # the first call shows what a row is
+                self.assertEqual(call(server, "all", [1.0] * 77 + [2.0] * 77, [2, 77]),
+                                 ([2, 1], [77, 154]))
+
+    def test_load_takes_the_sizes_that_the_server_names(self):
+        server = serving.Server(fill=lambda root: put(root, "reflected"))
+        with contextlib.closing(server):
+            config = json.loads(server.get("/v2/models/reflected/config"))
+            sizes = config["parameters"]["profile_shape.x"]["string_value"]
+            self.assertEqual(sizes, "224")
+            done = command("load", "--url", server.http, "--models", "reflected", "--random",
+                           "--rate", 20, "--duration", 1)
+            self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_declared_batch_is_judged(self):
         def declared(root):

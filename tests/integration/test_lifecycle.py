@@ -351,6 +351,32 @@ class StopTest(unittest.TestCase):
             idle.close()
 
 
+class ManyModelsTest(unittest.TestCase):
+    """What a model that does nothing costs does not grow with how many there are."""
+
+    FEW, MANY = 500, 4000
+
+    def cost(self, count):
+        """Resident bytes and seconds of processor time once all serve."""
+        def fill(root):
+            for number in range(count):
+                add_model(root, f"m{number}",
+                          identity_config(f"m{number}", 8, [("x", "TYPE_FP32", [4])]))
+        with contextlib.closing(Server(fill=fill)) as server:
+            process = pathlib.Path(f"/proc/{server.process.pid}")
+            pages = int((process / "statm").read_text().split()[1])
+            times = (process / "stat").read_text().rpartition(")")[2].split()[11:13]
+            server.get(f"/v2/models/m{count - 1}/ready")
+            return (pages * os.sysconf("SC_PAGESIZE"),
+                    sum(map(int, times)) / os.sysconf("SC_CLK_TCK"))
+
+    def test_start_and_memory(self):
+        (few_bytes, few_s), (many_bytes, many_s) = self.cost(self.FEW), self.cost(self.MANY)
+        self.assertLess((many_bytes - few_bytes) / (self.MANY - self.FEW), 100_000)
+        # Eight times as many; a square would be 64 times.
+        self.assertLess(many_s, 24 * max(few_s, 0.05))
+
+
 class FewCoresTest(unittest.TestCase):
     def test_more_batches_at_once_than_cores_are_pointed_out(self):
         with contextlib.closing(Server("--policy", "strait", "--slots", "64", "--lanes", "64",

@@ -156,7 +156,9 @@ Status ModelRepository::Load(const std::string& model, const std::string& config
   if (options_.control != ModelControl::kExplicit) {
     return Fail(ErrorCode::kUnavailable, kNotExplicit);
   }
-  return LoadFolder(model, config);
+  Status loaded = LoadFolder(model, config);
+  if (!loaded) Say(fmt::format("model '{}' was to be loaded: {}", model, loaded.error().message));
+  return loaded;
 }
 
 Status ModelRepository::LoadFolder(const std::string& model, const std::string& given) {
