@@ -116,7 +116,15 @@ Expected<OutputTensor> PutTogether(std::span<const OutputTensor* const> rows, bo
       all.shape, [](std::int64_t dim) { return dim < 0; }, 0);
   for (std::size_t r = 0; r < rows.size(); ++r) {
     Shape shape = rows[r]->shape;
-    if (batched && !shape.empty()) shape.erase(shape.begin());
+    if (batched) {
+      if (shape.empty() || shape[0] != 1) {
+        return Internal(
+            fmt::format("output '{}' is {} for one row, where the first dimension "
+                        "counts rows",
+                        made.name, ToString(shape)));
+      }
+      shape.erase(shape.begin());
+    }
     if (r > 0 && shape != all.shape) {
       return Internal(fmt::format("rows of output '{}' differ in shape, {} and {}", made.name,
                                   ToString(all.shape), ToString(shape)));

@@ -81,6 +81,12 @@ TEST(StepTensors, PutsRowsTogetherWithoutCopies) {
   const OutputTensor wide = Letters({1, 3}, {"abc"});
   const OutputTensor* unlike[] = {&a, &wide};
   EXPECT_THAT(PutTogether(unlike, true, made).error().message, HasSubstr("differ in shape"));
+  // As of a model whose batch was disproved.
+  for (const Shape& shape : {Shape{2, 2}, Shape{0, 2}, Shape{}}) {
+    const OutputTensor other{"y", DataType::kFp32, shape, {}};
+    const std::vector<const OutputTensor*> one{&other};
+    EXPECT_THAT(PutTogether(one, true, made).error().message, HasSubstr("for one row"));
+  }
   EXPECT_EQ(PutTogether({}, true, made)->shape, (Shape{0, 2}));
 }
 

@@ -213,6 +213,9 @@ class AssumedTest(unittest.TestCase):
                     self.assertEqual(call(server, "each", small, [2, 8]), ([2, 8], small))
                     self.assertEqual(server.metric("tactus_model_batching_stopped"), int(ends))
                     self.assertEqual(call(server, "all", large, [2, 8]), ([4, 4], large))
+                status, said = call(server, "each", large, [2, 8])
+                self.assertEqual(status, 500)
+                self.assertIn("for one row", said)
                 server.get("/v2/health/ready")  # an error raises
 
     def test_an_ensemble_over_a_step_that_could_not_be_tried_serves(self):
