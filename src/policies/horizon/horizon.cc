@@ -329,12 +329,20 @@ std::optional<Decision> Horizon::Plan(const View& view, std::uint32_t kind, Lane
   const auto ready = [&](const PlannedBatch& b) {
     return b.first >= 0 && MayGo(b.model, kind, spare, now);
   };
+  // Batches of one queue may be planned in another order: rows of one call have one deadline, and a
+  // longer batch must start earlier.
+  const auto after_another = [&](const PlannedBatch& b) {
+    return b.first > 0 && std::ranges::any_of(batches, [&](const PlannedBatch& other) {
+             return other.model == b.model && other.first >= 0 && other.first < b.first &&
+                    !other.left_out;
+           });
+  };
   postponed_ = kNever;
   passed_over_.clear();
   for (;;) {
     schedule_.Make(view, kinds_[kind], kind, demand_, now);
     auto pick = std::find_if(batches.begin(), batches.end(), [&](const PlannedBatch& b) {
-      return ready(b) && !b.left_out &&
+      return ready(b) && !b.left_out && !after_another(b) &&
              std::ranges::find(passed_over_, b.model) == passed_over_.end();
     });
     const bool postponing = pick != batches.end() || !passed_over_.empty();

@@ -107,6 +107,31 @@ TEST(Horizon, FollowsTheProfile) {
   EXPECT_TRUE(std::holds_alternative<Drop>(world.Ask())) << "15 ms at least";
 }
 
+// Rows of one call have one deadline, and each is a batch of its own here: nobody is left out.
+TEST(Horizon, GivesNobodyUpForARequestOfTheSameDeadline) {
+  for (int models = 1; models <= 40; ++models) {
+    HorizonTable world;
+    for (int m = 0; m < models; ++m) {
+      world.AddExits(Millis(500), Micros(5), Micros(1), 1, {0.3, 0.9});
+    }
+    world.AddLanes(1);
+    world.Prepare();
+    for (int m = 0; m < models; ++m) world.PushAt(m, 500, 2);
+    EXPECT_TRUE(std::holds_alternative<Dispatch>(world.Ask())) << models;
+  }
+}
+
+// Beside a second lane, a longer batch behind may have to start before the first.
+TEST(Horizon, GivesNobodyUpForALongerBatchBehind) {
+  HorizonTable world;
+  world.AddExits(Millis(500), Millis(1), Millis(10), 8, {0.3, 0.9});
+  world.AddLanes(2);
+  world.Prepare();
+  world.PushAt(0, 20);
+  world.PushAt(0, 60, 8);
+  EXPECT_TRUE(std::holds_alternative<Dispatch>(world.Ask()));
+}
+
 TEST(Horizon, SpendsTimeWhereItBuysTheMostAccuracy) {
   HorizonTable world;
   world.AddExits(Millis(50), Millis(5), Millis(1), 1, {0.3, 0.5});
