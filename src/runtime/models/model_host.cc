@@ -24,6 +24,10 @@ constexpr std::chrono::milliseconds kDrainingPause{1};
 // the first batches take corrects it (docs/reference/following.md).
 constexpr Duration kUnprofiled = Millis(1);
 
+std::unexpected<Error> Stopping() {
+  return Fail(ErrorCode::kUnavailable, "the server is stopping");
+}
+
 ProfileTable::ModelRows Unprofiled(const ModelSpec& spec, int max_batch) {
   ProfileTable::ModelRows rows;
   rows.exits = static_cast<int>(spec.exits.size());
@@ -162,12 +166,19 @@ Expected<Engine*> ModelHost::EngineFor(const std::string& platform) {
   const Expected<Engine*> engine = options_.engine_for(platform);
   if (!engine) return engine;
   const std::lock_guard lock(mutex_);
-  if (abandoned_) return Fail(ErrorCode::kUnavailable, "the server is stopping");
+  if (abandoned()) return Stopping();
   engines_.insert(*engine);
   return engine;
 }
 
+// What an abandoned engine says of a model is no fault of the model.
 Expected<std::shared_ptr<ServedModel>> ModelHost::Prepare(ModelSpec spec) {
+  auto prepared = PrepareHere(std::move(spec));
+  if (!prepared && abandoned()) return Stopping();
+  return prepared;
+}
+
+Expected<std::shared_ptr<ServedModel>> ModelHost::PrepareHere(ModelSpec spec) {
   spec.load = loads_.fetch_add(1) + 1;
   const Expected<Engine*> engine = EngineFor(spec.platform);
   if (!engine) return std::unexpected(engine.error());
@@ -463,7 +474,7 @@ void ModelHost::RefuseAll() {
 
 void ModelHost::AbandonEngines() {
   const std::lock_guard lock(mutex_);
-  abandoned_ = true;
+  abandoned_.store(true);
   for (Engine* engine : engines_) engine->Abandon();
 }
 

@@ -80,14 +80,18 @@ class ModelHost {
 
   // Refuses whatever waits and launches nothing more; models stay loaded until they are retired.
   void RefuseAll();
-  // Every engine that a model was asked of is abandoned, and is asked for no more.
+  // Every engine that a model was asked of is abandoned, and is asked for no more. Loads under way
+  // fail for that, and nothing more is logged of models. Thread-safe.
   void AbandonEngines();
+  bool abandoned() const { return abandoned_.load(); }
 
   std::shared_ptr<const ServedModels> served_models() const;
   // The models that are deployed.
   std::vector<std::shared_ptr<const ServedModel>> served() const;
 
  private:
+  // Prepare, with the error as it came.
+  Expected<std::shared_ptr<ServedModel>> PrepareHere(ModelSpec spec);
   // What it measures is numbered from `first` on.
   Expected<ProfileTable::ModelRows> FindRows(const ServedModel& model, ModelHandle handle,
                                              BatchId first, int& max_batch);
@@ -110,7 +114,7 @@ class ModelHost {
   std::shared_ptr<const Plan> PlanHere() const;
   void WarnIfNeverServed(const ServedModel& served) const;
   void Say(const std::string& line) const {
-    if (options_.log) options_.log(line);
+    if (options_.log && !abandoned()) options_.log(line);
   }
   std::size_t LaneClasses() const {
     return options_.loader == nullptr ? 1 : options_.shares.size();
@@ -125,10 +129,10 @@ class ModelHost {
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<ServedModel>> published_;  // by ModelId; null: free
   std::vector<Model> described_;                         // by ModelId: the last model there
-  std::vector<bool> leaving_;  // by ModelId: no longer deployed, id not free yet
-  std::set<Engine*> engines_;  // that a model was asked of
-  bool abandoned_ = false;     // all of them
-  bool together_ = false;      // nothing is deployed for now
+  std::vector<bool> leaving_;           // by ModelId: no longer deployed, id not free yet
+  std::set<Engine*> engines_;           // that a model was asked of
+  std::atomic<bool> abandoned_{false};  // all of them
+  bool together_ = false;               // nothing is deployed for now
   std::shared_ptr<const ServedModels> served_models_ = std::make_shared<ServedModels>();
   std::shared_ptr<const Plan> plan_;      // where the device is split; null: none yet
   std::vector<std::string> plan_models_;  // by the plan's ModelId

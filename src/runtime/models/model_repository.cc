@@ -107,6 +107,11 @@ Expected<std::vector<std::int64_t>> ModelRepository::VersionsOf(const fs::path& 
   return std::vector<std::int64_t>{latest > 0 ? latest : 1};
 }
 
+// What fails once the engines are abandoned, fails for that.
+void ModelRepository::Say(const std::string& line) const {
+  if (log_ && !host_.abandoned()) log_(line);
+}
+
 Expected<std::shared_ptr<std::mutex>> ModelRepository::OperationLock(const std::string& model) {
   const std::unique_lock lock(mutex_);
   if (closed_) return Fail(ErrorCode::kUnavailable, "the server is stopping");

@@ -135,9 +135,7 @@ class ModelRepository {
                                                  const std::string& config) const;
   // Held while a model is loaded or unloaded. An error after Close.
   Expected<std::shared_ptr<std::mutex>> OperationLock(const std::string& model);
-  void Say(const std::string& line) const {
-    if (log_) log_(line);
-  }
+  void Say(const std::string& line) const;
   // Of models that came, changed or went since Open has ended.
   void Tell(const ModelSpec& spec, const std::string& what) const;
 
