@@ -273,8 +273,12 @@ class Binding {
     if (!made.spec->any_shape && !input.any_shape && !Compatible(*dims, input.dims)) {
       return WrongStage(
           stage, fmt::format("'{}' comes as {}, which is no {} as input '{}' of model '{}' "
-                             "takes it",
-                             as, ToString(*dims), ToString(input.dims), input.name, spec.name));
+                             "takes it{}",
+                             as, ToString(*dims), ToString(input.dims), input.name, spec.name,
+                             LacksBatch(spec, *dims, input.dims)
+                                 ? "; the model has no batch: where its first dimension counts "
+                                   "rows, state max_batch_size in its config.pbtxt"
+                                 : ""));
     }
     return edge;
   }
@@ -302,6 +306,13 @@ class Binding {
     return spec.max_batch == 0 && std::ranges::all_of(spec.inputs, [](const TensorSpec& input) {
              return input.any_shape || (!input.dims.empty() && input.dims[0] < 0);
            });
+  }
+
+  // Whether `dims` would fit as a row of a batch. A batch is not found where no trial ran.
+  static bool LacksBatch(const ModelSpec& spec, std::span<const std::int64_t> dims,
+                         std::span<const std::int64_t> input) {
+    return spec.max_batch == 0 && !input.empty() && input[0] < 0 &&
+           Compatible(dims, input.subspan(1));
   }
 
   static bool Compatible(std::span<const std::int64_t> a, std::span<const std::int64_t> b) {

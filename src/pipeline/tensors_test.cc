@@ -9,7 +9,9 @@
 namespace tactus {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 struct Fitting {
   EnsembleDeclaration ensemble;
@@ -94,6 +96,7 @@ TEST(Tensors, AnInputOfAnyShapeFitsWhateverComes) {
   read.inputs[0].dims = {-1};
   fit.models[1] = std::make_shared<const ModelSpec>(read);
   EXPECT_THAT(fit.Error(), HasSubstr("'boxes' comes as [1,2], which is no [-1]"));
+  EXPECT_THAT(fit.Error(), Not(HasSubstr("max_batch_size"))) << "it has a batch";
   read.inputs[0].any_shape = true;
   fit.models[1] = std::make_shared<const ModelSpec>(read);
   EXPECT_TRUE(fit.Bind()) << fit.Error();
@@ -139,7 +142,8 @@ TEST(Tensors, AStepWhoseBatchWasDisprovedStillTakesRows) {
   Fitting fit = Rows();
   ModelSpec read = Read({-1, 2}, {-1, 3});
   fit.models[1] = std::make_shared<const ModelSpec>(read);
-  EXPECT_THAT(fit.Error(), HasSubstr("'boxes' comes as [2], which is no [-1,2]"));
+  EXPECT_THAT(fit.Error(), AllOf(HasSubstr("'boxes' comes as [2], which is no [-1,2]"),
+                                 HasSubstr("state max_batch_size in its config.pbtxt")));
   read.batch_origin = BatchOrigin::kDisproved;
   fit.models[1] = std::make_shared<const ModelSpec>(read);
   EXPECT_TRUE(fit.Bind()) << fit.Error();
