@@ -145,6 +145,14 @@ class Server:
         self.log.flush()
         return pathlib.Path(self.log.name).read_text()
 
+    def await_line(self, text):
+        """Until `text` is in the log."""
+        end = time.monotonic() + WAIT_S
+        while text not in self.errors():
+            if time.monotonic() > end:
+                raise AssertionError(f"not said: {text}; {self.errors()}")
+            time.sleep(0.01)
+
     def get(self, path, host=None):
         with urllib.request.urlopen(f"http://{host or self.http}{path}", timeout=WAIT_S) as reply:
             return reply.read().decode()

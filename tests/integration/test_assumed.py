@@ -185,7 +185,7 @@ class AssumedTest(unittest.TestCase):
                 config = json.loads(server.get("/v2/models/folds/config"))
                 self.assertEqual(config["max_batch_size"], 0)
                 self.assertIn("batching_stopped", config["parameters"])
-                self.assertIn("model 'folds' runs in batches no more", server.errors())
+                server.await_line("model 'folds' runs in batches no more")
                 self.assertEqual(server.metric("tactus_model_batching_stopped"), 1)
 
     def test_an_ensemble_outlives_the_batch_of_its_step(self):

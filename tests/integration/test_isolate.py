@@ -149,12 +149,6 @@ class IsolateTest(unittest.TestCase):
     def lane_batches(self, server, lane):
         return server.metric("tactus_lane_batches_total", lane=str(lane))
 
-    def await_line(self, server, line):
-        end = time.monotonic() + serving.WAIT_S
-        while line not in server.errors():
-            self.assertLess(time.monotonic(), end, server.errors())
-            time.sleep(0.01)
-
     def test_a_lane_that_lacks_a_model_leaves_its_calls_to_the_other(self):
         with contextlib.closing(Isolated("--lanes", "2")) as server, \
                 concurrent.futures.ThreadPoolExecutor(8) as pool:
@@ -162,9 +156,9 @@ class IsolateTest(unittest.TestCase):
             aside = graph.with_name("aside")
             graph.rename(aside)
             os.kill(server.processes()[0], signal.SIGKILL)
-            self.await_line(server, "the lane goes on without it")
+            server.await_line("the lane goes on without it")
             lane = 0 if "lane 0 died" in server.errors() else 1
-            self.await_line(server, f"lane {lane} is back")
+            server.await_line(f"lane {lane} is back")
             for each in [pool.submit(call, server, "pick", 2) for _ in range(160)]:
                 status, answer = each.result()
                 self.assertEqual(status, 200, answer)
@@ -173,7 +167,7 @@ class IsolateTest(unittest.TestCase):
             server.get("/v2/health/ready")
             server.get("/v2/models/pick/ready")
             aside.rename(graph)
-            self.await_line(server, f"model 'pick' is on lane {lane} again")
+            server.await_line(f"model 'pick' is on lane {lane} again")
             before = [self.lane_batches(server, each) for each in range(2)]
             end = time.monotonic() + serving.WAIT_S
             while any(self.lane_batches(server, each) == before[each] for each in range(2)):
@@ -186,7 +180,7 @@ class IsolateTest(unittest.TestCase):
         with contextlib.closing(Isolated()) as server:
             shutil.rmtree(server.repository / "pick" / "1")
             os.kill(server.processes()[0], signal.SIGKILL)
-            self.await_line(server, "lane 0 is back")
+            server.await_line("lane 0 is back")
             status, answer = call(server, "pick", 2)
             self.assertEqual(status, 503, answer)
             self.assertIn("no lane has model 'pick' again yet", answer["error"])
@@ -204,7 +198,7 @@ class IsolateTest(unittest.TestCase):
             self.assertEqual(config()["max_batch_size"], 4)
             exchange(server, DATA / "centred.onnx")
             os.kill(server.processes()[0], signal.SIGKILL)
-            self.await_line(server, "model 'm': its new files serve")
+            server.await_line("model 'm': its new files serve")
             self.assertEqual(config()["max_batch_size"], 0)
             calls = []
             for number in range(48):
@@ -226,13 +220,13 @@ class IsolateTest(unittest.TestCase):
             page.write_text("<!doctype html><html>not found</html>")
             exchange(server, page)
             os.kill(server.processes()[0], signal.SIGKILL)
-            self.await_line(server, "the lane goes on without it")
+            server.await_line("the lane goes on without it")
             index = json.loads(server.post("/v2/repository/index", b"{}")[2])
             self.assertEqual(index[0]["state"], "UNAVAILABLE", index)
             self.assertIn("a web page (HTML)", index[0]["reason"])
             self.assertEqual(test_assumed.call(server, "m", [1.0] * 80, [1, 80])[0], 503)
             graph.write_bytes(before)
-            self.await_line(server, "model 'm' is on lane 0 again")
+            server.await_line("model 'm' is on lane 0 again")
             shape, data = test_assumed.call(server, "m", [1.0] * 80, [1, 80])
             self.assertEqual((shape, data), ([1, 144], [1.0] * 144))
             self.assertEqual(server.terminate(), 0, server.errors())
@@ -282,7 +276,7 @@ class IsolateTest(unittest.TestCase):
         with contextlib.closing(Isolated("--lanes", "2")) as server:
             hangs = server.processes()[0]
             serving.halt(hangs)
-            self.await_line(server, "gives no sign of life; no batch goes there")
+            server.await_line("gives no sign of life; no batch goes there")
             for _ in range(40):
                 status, answer = call(server, "pick", 2)
                 self.assertEqual(status, 200, answer)

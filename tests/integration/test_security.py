@@ -262,19 +262,13 @@ class RenewalTest(unittest.TestCase):
                     right = files / "right"
                     path.rename(right)
                     os.mkfifo(path)
-                    self.await_line(server, f"{path}: is no regular file but a pipe")
+                    server.await_line(f"{path}: is no regular file but a pipe")
                     path.unlink()
                     right.rename(path)
-                self.await_line(server, "certificate and key were read again")
+                server.await_line("certificate and key were read again")
                 tokens.unlink()
                 os.mkfifo(tokens)
                 self.assertEqual(server.terminate(), 0, server.errors())
-
-    def await_line(self, server, text):
-        end = time.monotonic() + serving.WAIT_S
-        while text not in server.errors():
-            self.assertLess(time.monotonic(), end, server.errors())
-            time.sleep(0.05)
 
     def renew_under_load(self, server, files, both):
         failed, done, calls = [], threading.Event(), [0, 0]
