@@ -12,8 +12,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "engines/isolated/sharing_famine.h"
-
 namespace tactus::isolated {
 namespace {
 
@@ -53,7 +51,6 @@ int Detach(msghdr& message) {
 Expected<std::pair<Connection, Connection>> Connection::Make() {
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    SharingFamine::Note(std::size_t{64} << 10);
     return Fail(ErrorCode::kResourceExhausted,
                 std::string("a socket for an engine's process: ") + std::strerror(errno));
   }

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engines/isolated/sharing_famine.h"
+
 namespace tactus::isolated {
 namespace {
 
@@ -35,12 +37,18 @@ ByteWriter Asking(Question question, const Ts&... what) {
   return writer;
 }
 
+// Of the memory that is made for so many bytes.
+std::size_t Piece(std::size_t bytes) { return std::bit_ceil(std::max(bytes, kSmallest)); }
+
 }  // namespace
 
 Expected<std::shared_ptr<EngineProcess>> EngineProcess::Start(const Options& options,
                                                               ProcessKeeper& keeper) {
   auto ends = Connection::Make();
-  if (!ends) return std::unexpected(std::move(ends.error()));
+  if (!ends) {
+    SharingFamine::Note(kSmallest, nullptr);
+    return std::unexpected(std::move(ends.error()));
+  }
   std::vector<std::string> command = options.program;
   command.push_back(std::to_string(getpid()));
   command.push_back(options.title);
@@ -133,7 +141,10 @@ Expected<std::unique_ptr<EngineProcess::Line>> EngineProcess::TakeLine() {
     }
   }
   auto ends = Connection::Make();
-  if (!ends) return std::unexpected(std::move(ends.error()));
+  if (!ends) {
+    SharingFamine::Note(kSmallest, this);
+    return std::unexpected(std::move(ends.error()));
+  }
   const std::lock_guard lock(control_mutex_);
   if (!control_.Send(Asking(Question::kConnection).bytes(), ends->second.descriptor())) {
     return std::unexpected(Died());
@@ -259,8 +270,12 @@ Status EngineProcess::CopyIn(Line& line, const BatchJob& job) {
     total = AlignedUp(total);
   }
   if (total > line.inputs.bytes().size() || line.inputs.bytes().empty()) {
-    auto memory = SharedMemory::Make(std::bit_ceil(std::max(total, kSmallest)));
-    if (!memory) return std::unexpected(std::move(memory.error()));
+    const std::size_t bytes = Piece(total);
+    auto memory = SharedMemory::Make(bytes);
+    if (!memory) {
+      SharingFamine::Note(bytes, &line.inputs);
+      return std::unexpected(std::move(memory.error()));
+    }
     line.inputs = *std::move(memory);
     // A process that died is heard of where its answer is awaited.
     (void)HandOver(line, kInputs, line.inputs);
@@ -277,16 +292,21 @@ Status EngineProcess::CopyIn(Line& line, const BatchJob& job) {
   return {};
 }
 
-// The number of memory for an answer of so many bytes that nobody reads.
-Expected<std::uint32_t> EngineProcess::TakeOutput(Line& line, std::size_t bytes) {
+// The number of memory for an answer of so many bytes that nobody reads; of fewer where it cannot be
+// had and they are but likely.
+Expected<std::uint32_t> EngineProcess::TakeOutput(Line& line, std::size_t bytes, bool likely) {
   const auto fits = [&](const std::shared_ptr<SharedMemory>& memory) {
     return memory.use_count() == 1 && memory->bytes().size() >= bytes;
   };
   const auto is_free = [](const auto& memory) { return memory.use_count() == 1; };
   auto found = std::ranges::find_if(line.outputs, fits);
+  auto memory = found == line.outputs.end() ? SharedMemory::Make(Piece(bytes)) : SharedMemory();
+  if (!memory && likely) found = std::ranges::find_if(line.outputs, is_free);
+  if (!memory && found == line.outputs.end()) {
+    SharingFamine::Note(Piece(bytes), &line.outputs);
+    return std::unexpected(std::move(memory.error()));
+  }
   if (found == line.outputs.end()) {
-    auto memory = SharedMemory::Make(std::bit_ceil(std::max(bytes, kSmallest)));
-    if (!memory) return std::unexpected(std::move(memory.error()));
     found = std::ranges::find_if(line.outputs, is_free);
     if (found == line.outputs.end() && line.outputs.size() < kOutputs) {
       found = line.outputs.insert(found, nullptr);
@@ -324,7 +344,7 @@ BatchResult EngineProcess::Run(std::uint64_t handle, const BatchJob& job,
     GiveBack(*std::move(taken));
     return {.status = std::move(copied)};
   }
-  auto number = TakeOutput(line, line.last_bytes);
+  auto number = TakeOutput(line, line.last_bytes, true);
   if (!number) {
     GiveBack(*std::move(taken));
     return {.status = std::unexpected(std::move(number.error()))};
@@ -335,8 +355,11 @@ BatchResult EngineProcess::Run(std::uint64_t handle, const BatchJob& job,
   if (!line.connection.Send(question.bytes())) return Lost(false);  // it was dead before
   auto answer = TakeAnswer(line);
   if (answer && answer->needs > 0) {
-    number = TakeOutput(line, answer->needs);
-    if (!number) return {.status = std::unexpected(number.error())};
+    number = TakeOutput(line, answer->needs, false);
+    if (!number) {
+      GiveBack(*std::move(taken));
+      return {.status = std::unexpected(number.error())};
+    }
     if (!line.connection.Send(Asking(Question::kFetch, *number).bytes())) return Lost(true);
     answer = TakeAnswer(line);
   }
@@ -361,6 +384,9 @@ BatchResult EngineProcess::Run(std::uint64_t handle, const BatchJob& job,
       return lost;
     }
     result.output = *std::move(output);
+    SharingFamine::Had(kSmallest, this);
+    SharingFamine::Had(line.inputs.bytes().size(), &line.inputs);
+    SharingFamine::Had(memory->bytes().size(), &line.outputs);
     line.last_bytes = 0;
     for (const auto& tensor : answer->tensors) line.last_bytes += AlignedUp(tensor.bytes);
   }

@@ -114,7 +114,7 @@ class EngineProcess {
   static Status CopyIn(Line& line, const BatchJob& job);
   static bool HandOver(Line& line, std::uint32_t number, const SharedMemory& memory);
   static std::optional<RunAnswer> TakeAnswer(Line& line);
-  static Expected<std::uint32_t> TakeOutput(Line& line, std::size_t bytes);
+  static Expected<std::uint32_t> TakeOutput(Line& line, std::size_t bytes, bool likely);
 
   const pid_t pid_;
   ProcessKeeper& keeper_;

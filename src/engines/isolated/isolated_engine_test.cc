@@ -3,6 +3,7 @@
 #include "engines/isolated/isolated_engine.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "engines/isolated/crashing_engine_test.h"
+#include "engines/isolated/sharing_famine.h"
 #include "engines/submit_testing.h"
 
 namespace tactus {
@@ -331,6 +333,47 @@ TEST_F(IsolatedEngine, AProcessThatCannotMapABatchRefusesItAndLives) {
   ASSERT_EQ(prlimit(process, RLIMIT_NOFILE, &before, nullptr), 0);
   EXPECT_TRUE(run(100'000).status);
   EXPECT_EQ(ProcessesOf(*engine_)[0].pid, process);
+}
+
+// Without this a large call that found no room for its answer took the line with it, and small ones
+// asked for as much as the last one: all were refused for as long as there were no descriptors.
+TEST_F(IsolatedEngine, WithoutDescriptorsWhatHasRoomRunsOn) {
+  ModelSpec spec{.name = "large", .max_batch = 0};
+  spec.inputs = {{"x", DataType::kInt64, {-1}}};
+  spec.outputs = spec.inputs;
+  const ModelHandle model = engine_->Load(spec, LaneOf(0)).value();
+  const auto run = [&](std::int64_t size) {
+    std::vector<std::int64_t> values(static_cast<std::size_t>(size), kNumber);
+    return RunBatch(*engine_, model, Row().Add<std::int64_t>({size}, values));
+  };
+  constexpr std::int64_t kLarge = 100'000;
+  std::optional<BatchResult> room = run(1);
+  std::optional<BatchResult> kept = run(kLarge);
+  ASSERT_TRUE(room->status && kept->status);
+  room.reset();
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int next = dup(0);
+  close(next);
+  const rlimit none{.rlim_cur = static_cast<rlim_t>(next), .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const bool small = run(1).status.has_value();
+  const BatchResult large = run(kLarge);
+  const bool lasts = SharingFamine::Lasts();
+  const bool small_again = run(1).status.has_value();
+  const bool lasts_still = SharingFamine::Lasts();
+  kept.reset();
+  const bool large_again = run(kLarge).status.has_value();
+  const bool over = !SharingFamine::Lasts();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(small) << "there is room for it";
+  ASSERT_FALSE(large.status);
+  EXPECT_EQ(large.status.error().code, ErrorCode::kResourceExhausted);
+  EXPECT_FALSE(large.lane_lost);
+  EXPECT_TRUE(small_again);
+  EXPECT_TRUE(lasts && lasts_still) << "a call as large would be refused";
+  EXPECT_TRUE(large_again);
+  EXPECT_TRUE(over) << "none is refused any more";
 }
 
 // Without this the largest call's memory stays taken, on both sides, whatever comes later.

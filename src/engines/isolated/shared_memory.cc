@@ -9,8 +9,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "engines/isolated/sharing_famine.h"
-
 namespace tactus::isolated {
 
 Expected<SharedMemory> SharedMemory::Make(std::size_t bytes) {
@@ -20,7 +18,6 @@ Expected<SharedMemory> SharedMemory::Make(std::size_t bytes) {
   if (!made) {
     const int why = errno;
     if (descriptor >= 0) close(descriptor);
-    SharingFamine::Note(bytes);
     return Fail(ErrorCode::kResourceExhausted,
                 fmt::format("{} bytes of shared memory: {}", bytes, std::strerror(why)));
   }
@@ -28,7 +25,6 @@ Expected<SharedMemory> SharedMemory::Make(std::size_t bytes) {
   memory.descriptor_ = descriptor;
   void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (at == MAP_FAILED) {
-    SharingFamine::Note(bytes);
     return Fail(ErrorCode::kResourceExhausted,
                 fmt::format("{} bytes of shared memory: {}", bytes, std::strerror(errno)));
   }

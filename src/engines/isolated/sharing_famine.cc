@@ -10,7 +10,8 @@
 namespace tactus {
 namespace {
 
-std::atomic<std::size_t> noted{0};
+std::atomic<std::size_t> noted{0};  // 0: nothing is lacking
+std::atomic<const void*> lacking{nullptr};
 
 // What a lane needs for a batch and for a process: a piece of memory, a pair of sockets.
 bool CanShare(std::size_t bytes) {
@@ -33,7 +34,15 @@ bool CanShare(std::size_t bytes) {
 
 }  // namespace
 
-void SharingFamine::Note(std::size_t bytes) { noted.store(bytes); }
+void SharingFamine::Note(std::size_t bytes, const void* purpose) {
+  lacking.store(purpose);
+  noted.store(bytes);
+}
+
+void SharingFamine::Had(std::size_t bytes, const void* purpose) {
+  const std::size_t lacked = noted.load(std::memory_order_relaxed);
+  if (lacked > 0 && bytes >= lacked && lacking.load() == purpose) noted.store(0);
+}
 
 bool SharingFamine::Lasts() {
   const std::size_t bytes = noted.load(std::memory_order_relaxed);

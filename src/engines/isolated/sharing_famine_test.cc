@@ -19,7 +19,7 @@ TEST(SharingFamine, LastsWhileThereAreNoDescriptors) {
   none.rlim_cur = static_cast<rlim_t>(next);
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
   const bool unnoted = SharingFamine::Lasts();
-  SharingFamine::Note(65536);
+  SharingFamine::Note(65536, nullptr);
   const bool noted = SharingFamine::Lasts();
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_FALSE(unnoted) << "nobody needs any";
