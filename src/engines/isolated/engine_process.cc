@@ -292,8 +292,8 @@ Status EngineProcess::CopyIn(Line& line, const BatchJob& job) {
   return {};
 }
 
-// The number of memory for an answer of so many bytes that nobody reads; of fewer where it cannot be
-// had and they are but likely.
+// The number of memory for an answer of so many bytes that nobody reads; of fewer where it cannot
+// be had and they are but likely.
 Expected<std::uint32_t> EngineProcess::TakeOutput(Line& line, std::size_t bytes, bool likely) {
   const auto fits = [&](const std::shared_ptr<SharedMemory>& memory) {
     return memory.use_count() == 1 && memory->bytes().size() >= bytes;

@@ -11,7 +11,7 @@ class SharingFamine {
   // So many bytes could not be had, and a batch was refused for it; `purpose` is what they were
   // for. Thread-safe, as are the others.
   static void Note(std::size_t bytes, const void* purpose);
-  // A batch has run that had so many for `purpose`: what was noted of it is past, if it was no more.
+  // A batch has run that had so many for `purpose`: what was noted of it is past, if no more.
   static void Had(std::size_t bytes, const void* purpose);
   // Whether what was noted last still cannot be had: it is tried again. False before.
   static bool Lasts();
