@@ -538,6 +538,7 @@ TEST(Runtime, StopAbandonsEnginesThatHoldItsCallsAndLoads) {
     EXPECT_EQ(h.replies.Await(call).status.error().code, ErrorCode::kUnavailable);
     EXPECT_EQ(h.replies.times(call), 1u);
   }
+  for (const std::string& line : said) EXPECT_FALSE(line.starts_with("lane 0")) << line;
 }
 
 TEST(Runtime, RunsAllLanesOnTheCoresThatItIsGiven) {
