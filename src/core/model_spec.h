@@ -76,6 +76,9 @@ struct ModelSpec {
   BatchOrigin batch_origin = BatchOrigin::kDeclared;
   // Where the batch is assumed, what max_batch was before it was tried.
   int assumed_batch = -1;
+  // Where max_batch is 0: whether the first dimension was the batch, or may turn out to be it. A
+  // request for classes means those of each row then, before and after.
+  bool rows_in_front = false;
   // Where max_batch_size is declared: "models/m/config.pbtxt:3:1"; empty: nobody said.
   std::string batch_place = {};
   // A shape that the model takes of a row of each input with open dimensions, found by trial.

@@ -184,9 +184,14 @@ class Binding {
     const StageDeclaration& stage = stages_[id.value()];
     const ModelSpec& spec = *models_[id.value()];
     if (model_.max_batch > 0 && spec.max_batch < model_.max_batch && !TakesWhole(spec)) {
-      return WrongStage(stage, fmt::format("takes {} rows at most, but the ensemble's "
-                                           "max_batch_size is {}; lower that",
-                                           std::max(1, spec.max_batch), model_.max_batch));
+      return WrongStage(
+          stage, spec.max_batch > 0
+                     ? fmt::format("takes {} rows at most, but the ensemble's max_batch_size is "
+                                   "{}; lower that",
+                                   spec.max_batch, model_.max_batch)
+                     : fmt::format("model '{}' has no batch, but the ensemble's max_batch_size is "
+                                   "{}; state 0 there, and all dimensions in its dims",
+                                   spec.name, model_.max_batch));
     }
     for (const TensorLink& link : stage.inputs) {
       if (PlaceIn(spec.inputs, link.tensor) >= 0) continue;
@@ -238,6 +243,23 @@ class Binding {
     return levels_.opener(path[below]) == maker ? TensorPassing::kRow : TensorPassing::kWhole;
   }
 
+  // What a row of `as` is depends on whether models batch. The trial of a graph may decide that in
+  // another way after a reload, and calls would get other answers. `reader`: none, for an output.
+  Status RowsAreStated(const TensorEdge& edge, StageId reader, const std::string& as) const {
+    if (edge.passing == TensorPassing::kWhole) return {};
+    for (const StageId id : {edge.from, reader}) {
+      if (!id.valid() || (id == reader && edge.passing == TensorPassing::kRows)) continue;
+      const ModelSpec& spec = *models_[id.value()];
+      if (spec.batch_origin != BatchOrigin::kAssumed) continue;
+      return WrongStage(stages_[id.value()],
+                        fmt::format("what a row of '{}' is depends on whether model '{}' batches, "
+                                    "which only a trial says: state max_batch_size in its "
+                                    "config.pbtxt, without the parameter `batch` (the trial: {})",
+                                    as, spec.name, spec.max_batch));
+    }
+    return {};
+  }
+
   // The dims with which the tensor arrives; nothing where it has no rows to take.
   static std::optional<Shape> DimsAs(TensorPassing passing, const Made& made, bool to_batch) {
     Shape dims = made.spec->dims;
@@ -259,6 +281,9 @@ class Binding {
     const ModelSpec& spec = *models_[reader.value()];
     TensorEdge edge = made.edge;
     edge.passing = PassingTo(reader, made.edge.from);
+    if (Status stated = RowsAreStated(edge, reader, as); !stated) {
+      return std::unexpected(std::move(stated.error()));
+    }
     const std::optional<Shape> dims = DimsAs(edge.passing, made, CountsRows(spec));
     if (!dims) {
       return WrongStage(stage, fmt::format("'{}' has no rows that a step could run for; let its "
@@ -288,6 +313,9 @@ class Binding {
     const StageDeclaration& stage = stages_[made.edge.from.value()];
     TensorEdge edge = made.edge;
     if (levels_.of(edge.from) != PipelineLevels::kRoot) edge.passing = TensorPassing::kRows;
+    if (Status stated = RowsAreStated(edge, StageId{}, output.name); !stated) {
+      return std::unexpected(std::move(stated.error()));
+    }
     const std::optional<Shape> dims = DimsAs(edge.passing, made, false);
     if (made.spec->type != output.type) {
       return WrongStage(stage, fmt::format("makes '{}' as {}, but the ensemble's output is {}",

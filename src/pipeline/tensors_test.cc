@@ -128,7 +128,8 @@ TEST(Tensors, WhatDoesNotFitNamesThePlaceAndBothSides) {
   EXPECT_THAT(scalar.Error(), HasSubstr("'boxes' has no rows that a step could run for"));
   Fitting batch = Rows();
   batch.ensemble.model.max_batch = 16;
-  EXPECT_THAT(batch.Error(), HasSubstr("step 'find': takes 1 rows at most"));
+  EXPECT_THAT(batch.Error(), HasSubstr("step 'find': model 'find' has no batch, but the "
+                                       "ensemble's max_batch_size is 16; state 0 there"));
 }
 
 ModelSpec Read(std::vector<std::int64_t> in, std::vector<std::int64_t> out) {
@@ -149,6 +150,25 @@ TEST(Tensors, AStepWhoseBatchWasDisprovedStillTakesRows) {
   EXPECT_TRUE(fit.Bind()) << fit.Error();
 }
 
+// Else a reload, or the first call of a graph that could not be tried, changes what a row is.
+TEST(Tensors, WhoseRowsAreTakenStatesItsBatch) {
+  const auto assumed = [](const Fitting& fit, std::size_t step) {
+    auto model = std::make_shared<ModelSpec>(*fit.models[step]);
+    model->batch_origin = BatchOrigin::kAssumed;
+    return model;
+  };
+  for (const std::size_t step : {0, 1}) {
+    Fitting fit = Rows();
+    fit.models[step] = assumed(fit, step);
+    const std::string& name = fit.models[step]->name;
+    EXPECT_THAT(fit.Error(), AllOf(HasSubstr("config.pbtxt:7: step '" + name + "'"),
+                                   HasSubstr("state max_batch_size in its config.pbtxt")));
+  }
+  Fitting whole = Rows();
+  whole.models[2] = assumed(whole, 2);
+  EXPECT_TRUE(whole.Bind()) << "it takes all rows as one tensor: " << whole.Error();
+}
+
 TEST(Tensors, RowsGoWholeToAStepWithoutABatchThatTakesAnyNumber) {
   Fitting fit;
   fit.ensemble.model.max_batch = 4;
@@ -158,7 +178,7 @@ TEST(Tensors, RowsGoWholeToAStepWithoutABatchThatTakesAnyNumber) {
           {-1, 3});
   EXPECT_TRUE(fit.Bind()) << fit.Error();
   fit.models[0] = std::make_shared<const ModelSpec>(Read({1, 2}, {1, 3}));
-  EXPECT_THAT(fit.Error(), HasSubstr("step 'read': takes 1 rows at most"));
+  EXPECT_THAT(fit.Error(), HasSubstr("step 'read': model 'read' has no batch"));
 }
 
 }  // namespace

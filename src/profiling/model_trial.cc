@@ -66,6 +66,7 @@ Expected<TriedModel> LoadPlain(ModelSpec spec, Engine& engine, std::span<const L
   tried.ran = ran;
   tried.untried = unknown && !ran && !shown;
   tried.undecided = (unknown && !ran) || silent;
+  if (tried.undecided) tried.spec.rows_in_front = true;
   tried.gave = trial.gave();
   if (unknown && !ran) {
     tried.said.push_back(Untried(tried.spec, batch.why) +

@@ -341,6 +341,30 @@ TEST(ModelTrial, WhatCannotBeTriedIsNotSaidToDependOnAnything) {
   EXPECT_THAT(Said(*tried), HasSubstr("could not be tried"));
   EXPECT_THAT(Said(*tried), HasSubstr("profile_shape"));
   EXPECT_THAT(Said(*tried), Not(HasSubstr("does not run in batches")));
+  EXPECT_TRUE(tried->spec.rows_in_front) << "they may be a batch yet";
+}
+
+// Else the same request would have another answer as soon as a real call has shown a row.
+TEST(ModelTrial, WhatTheFirstDimensionWasTakenForStays) {
+  const auto centred = [](const Table& rows) -> std::optional<Table> {
+    if (rows[0].size() != 80) return std::nullopt;
+    Table mean(rows.size(), rows[0]);
+    for (std::size_t r = 1; r < rows.size(); ++r) mean[r] = mean[0];
+    return mean;
+  };
+  GraphEngine engine(centred);
+  ModelSpec spec = TryGraph(engine, GraphSpec(-1, {-1, -1}))->spec;
+  EXPECT_TRUE(spec.rows_in_front);
+  spec.max_batch = -1;
+  spec.found_shapes = {{"x", {1, 80}}};
+  const auto shown = TryGraph(engine, spec);
+  ASSERT_TRUE(shown);
+  EXPECT_FALSE(shown->undecided);
+  EXPECT_EQ(shown->spec.max_batch, 0);
+  EXPECT_TRUE(shown->spec.rows_in_front);
+  ModelSpec fresh = GraphSpec(-1, {-1, -1});
+  fresh.found_shapes = {{"x", {1, 80}}};
+  EXPECT_FALSE(TryGraph(engine, fresh)->spec.rows_in_front);
 }
 
 // Without this a batch that was declared and false was served for good, with no word of its line.

@@ -60,6 +60,7 @@ void ExpectServedWhole(Harness& h, Log& log) {
   ASSERT_TRUE(now);
   EXPECT_EQ((*now)->max_batch, 0);
   EXPECT_EQ((*now)->batch_origin, BatchOrigin::kDisproved);
+  EXPECT_TRUE((*now)->rows_in_front);
   EXPECT_TRUE((*now)->parameters.contains("batching_stopped"));
   const auto statistics = h.runtime->Statistics("m", -1);
   ASSERT_TRUE(statistics);

@@ -12,7 +12,9 @@ import subprocess
 import tempfile
 import unittest
 
+import numpy as np
 import serving
+import tritonclient.grpc
 
 DATA = serving.SOURCE / "tests" / "data"
 # Graphs and their max_batch_size.
@@ -189,20 +191,21 @@ class AssumedTest(unittest.TestCase):
                 self.assertEqual(server.metric("tactus_model_batching_stopped"), 1)
 
     def test_an_ensemble_outlives_the_batch_of_its_step(self):
-        """Its rows go on whole, and by themselves where the step before has asked for that."""
+        """Its rows go on whole; by themselves, where its batch is stated and demultiply says so."""
         def assumed(root, config=None):
             put(root, "folds", config=config)
             put_ensemble(root, "all", step_of("folds"), 4, ([8], [-1]))
+
+        def declared(root):
+            assumed(root, 'max_batch_size: 4\n'
+                    'input { name: "x" data_type: TYPE_FP32 dims: [ 8 ] }\n'
+                    'output { name: "y" data_type: TYPE_FP32 dims: [ -1 ] }\n')
             serving.add_model(root, "rows", serving.identity_config(
                 "rows", 0, [("r", "TYPE_FP32", [-1, 8])]))
             put_ensemble(root, "each", step_of("rows", makes="row", inside=("r", "OUTPUT0")) +
                          step_of("folds", reads="row"), 0, ([-1, 8], [-1, -1]),
                          'parameters { key: "demultiply" value { string_value: "rows" } }')
 
-        def declared(root):
-            assumed(root, 'max_batch_size: 4\n'
-                    'input { name: "x" data_type: TYPE_FP32 dims: [ 8 ] }\n'
-                    'output { name: "y" data_type: TYPE_FP32 dims: [ -1 ] }\n')
         small, large = [float(i) for i in range(16)], [float(i) for i in range(15)] + [2000.0]
         for fill_folds, arguments in ((assumed, []), (declared, []), (assumed, ["--isolate"])):
             server = serving.Server(*arguments, fill=fill_folds)
@@ -210,13 +213,15 @@ class AssumedTest(unittest.TestCase):
                     contextlib.closing(server):
                 for ends in (False, True):
                     self.assertEqual(call(server, "all", small, [2, 8]), ([2, 8], small))
-                    self.assertEqual(call(server, "each", small, [2, 8]), ([2, 8], small))
+                    if fill_folds is declared:
+                        self.assertEqual(call(server, "each", small, [2, 8]), ([2, 8], small))
                     self.assertEqual(server.metric("tactus_model_batching_stopped"), int(ends))
                     self.assertEqual(call(server, "all", large, [2, 8]), ([4, 4], large))
-                status, said = call(server, "each", large, [2, 8])
-                self.assertEqual(status, 500)
-                self.assertIn("for one row", said)
                 server.get("/v2/health/ready")  # an error raises
+                if fill_folds is declared:
+                    status, said = call(server, "each", large, [2, 8])
+                    self.assertEqual(status, 500)
+                    self.assertIn("for one row", said)
 
     def test_an_ensemble_over_a_step_that_could_not_be_tried_serves(self):
         def untried(root):
@@ -228,6 +233,69 @@ class AssumedTest(unittest.TestCase):
             for _ in range(2):  # the first call shows what a row is
                 self.assertEqual(call(server, "all", [1.0] * 77 + [2.0] * 77, [2, 77]),
                                  ([2, 1], [77, 154]))
+
+    def test_whose_rows_a_pipeline_takes_states_its_batch(self):
+        """A trial that decides in another way after a reload would give calls other answers."""
+        def fill_each(root):
+            done = command("init", put(root, "takes_77"))
+            assert done.returncode == 0, done.stderr
+            put(root, "alike")
+            serving.add_model(root, "rows", serving.identity_config(
+                "rows", 0, [("r", "TYPE_FP32", [-1, 8])]))
+            for name, maker, reader, columns in (
+                    ("assumed_maker", step_of("takes_77", makes="row"),
+                     step_of("rows", reads="row", inside=("r", "OUTPUT0")), 77),
+                    ("assumed_reader", step_of("rows", makes="row", inside=("r", "OUTPUT0")),
+                     step_of("alike", reads="row"), 8)):
+                opener = maker.split('"')[1]
+                put_ensemble(root, name, maker + reader, 0, ([-1, columns], [-1, -1]),
+                             f'parameters {{ key: "demultiply" '
+                             f'value {{ string_value: "{opener}" }} }}')
+        server = serving.Server("--strict-readiness", "false", fill=fill_each)
+        with contextlib.closing(server):
+            for name, model, shape in (("assumed_maker", "takes_77", [1, 77]),
+                                       ("assumed_reader", "alike", [1, 8])):
+                status, said = call(server, name, [1.0] * shape[1], shape)
+                self.assertEqual(status, 503, said)
+                self.assertIn(f"step '{model}': what a row of 'row' is depends on whether model "
+                              f"'{model}' batches", said)
+                self.assertIn("state max_batch_size in its config.pbtxt", said)
+                server.await_line(f"step '{model}': what a row of 'row' is")
+
+    def test_what_classes_mean_does_not_change_while_a_model_serves(self):
+        """Those of each row, before a batch is found and after one has ended."""
+        def classes(server, model, values, shape):
+            asked = tritonclient.grpc.InferRequestedOutput("y", class_count=1)
+            tensor = tritonclient.grpc.InferInput("x", shape, "FP32")
+            tensor.set_data_from_numpy(np.array(values, np.float32).reshape(shape))
+            with contextlib.closing(tritonclient.grpc.InferenceServerClient(server.grpc)) as client:
+                told = client.infer(model, [tensor], outputs=[asked]).as_numpy("y")
+            body = {"inputs": [{"name": "x", "shape": shape, "datatype": "FP32", "data": values}],
+                    "outputs": [{"name": "y", "parameters": {"classification": 1}}]}
+            status, _, answer = server.post(f"/v2/models/{model}/infer", json.dumps(body).encode())
+            self.assertEqual(status, 200, answer)
+            output = json.loads(answer)["outputs"][0]
+            self.assertEqual([list(told.shape), [text.decode() for text in told.flatten()]],
+                             [output["shape"], output["data"]])
+            return output["data"]
+
+        def fill_both(root):
+            for graph in ("takes_77", "folds", "centred"):
+                put(root, graph)
+        row = [float(i) for i in range(8)]
+        for arguments in ([], ["--isolate"]):
+            server = serving.Server(*arguments, fill=fill_both)
+            with self.subTest(arguments=arguments), contextlib.closing(server):
+                for _ in range(3):  # the first call shows what a row is
+                    self.assertEqual(classes(server, "takes_77", [1.0] * 77 + [2.0] * 77, [2, 77]),
+                                     ["77.000000:0", "154.000000:0"])
+                for ends in (False, True):
+                    self.assertEqual(classes(server, "folds", row + row[::-1], [2, 8]),
+                                     ["7.000000:7", "7.000000:0"])
+                    self.assertEqual(server.metric("tactus_model_batching_stopped"), int(ends))
+                    call(server, "folds", row + row[:7] + [2000.0], [2, 8])
+                self.assertEqual(classes(server, "centred", row + row[::-1], [2, 8]),
+                                 ["3.500000:7"], "no batch: one tensor")
 
     def test_load_takes_the_sizes_that_the_server_names(self):
         server = serving.Server(fill=lambda root: put(root, "reflected"))

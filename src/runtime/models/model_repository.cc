@@ -342,6 +342,7 @@ void ModelRepository::FilesChanged(const ServedModel& old) {
 Status ModelRepository::StopBatching(const ServedModel& old, const std::string& why) {
   ModelSpec spec = old.spec;
   spec.max_batch = 0;
+  spec.rows_in_front = true;
   spec.batch_origin = BatchOrigin::kDisproved;
   spec.parameters["batching_stopped"] = why;
   Status replaced = Replace(old, std::move(spec));

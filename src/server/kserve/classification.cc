@@ -119,8 +119,8 @@ Expected<std::vector<std::byte>> ClassesOf(const ModelSpec& model, std::uint32_t
                                            OutputTensor& output) {
   const Append append = AppendOf(output.type);
   if (append == nullptr) return NoClasses(output.type, output.name);
-  const bool batched = model.max_batch > 0 && !output.shape.empty();
-  const std::int64_t rows = batched ? output.shape[0] : 1;
+  const bool by_row = (model.max_batch > 0 || model.rows_in_front) && !output.shape.empty();
+  const std::int64_t rows = by_row ? output.shape[0] : 1;
   const std::vector<std::byte> bytes = Joined(output);
   const std::size_t row = rows > 0 ? bytes.size() / static_cast<std::size_t>(rows) : 0;
   const std::size_t elements = row / ElementSize(output.type);
@@ -139,7 +139,7 @@ Expected<std::vector<std::byte>> ClassesOf(const ModelSpec& model, std::uint32_t
   }
   output.type = DataType::kBytes;
   output.shape = {static_cast<std::int64_t>(count)};
-  if (batched) output.shape.insert(output.shape.begin(), rows);
+  if (by_row) output.shape.insert(output.shape.begin(), rows);
   return text;
 }
 

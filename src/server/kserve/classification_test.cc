@@ -66,6 +66,18 @@ TEST(Classify, OfAModelWithoutBatchesAllElementsAreOneRow) {
   EXPECT_THAT(Strings(reply.outputs[0]), ElementsAre("5:1:one", "4:2", "-3:0:zero", "-128:3"));
 }
 
+// What classes mean does not change while a model serves.
+TEST(Classify, OfAModelThatHadOrMayGetABatchEachRowHasItsOwn) {
+  const std::uint32_t classes[] = {1};
+  InferReply reply = ReplyOf<float>(DataType::kFp32, {2, 2}, {1, 2, 4, 3}, 0);
+  ModelSpec model = *reply.model;
+  model.rows_in_front = true;
+  reply.model = std::make_shared<const ModelSpec>(model);
+  ASSERT_TRUE(Classify(classes, reply));
+  EXPECT_THAT(reply.outputs[0].shape, ElementsAre(2, 1));
+  EXPECT_THAT(Strings(reply.outputs[0]), ElementsAre("2.000000:1:one", "4.000000:0:zero"));
+}
+
 TEST(Classify, NaNIsTheLowest) {
   const std::uint32_t classes[] = {3};
   const double nan = std::numeric_limits<double>::quiet_NaN();
