@@ -59,6 +59,11 @@ struct TensorSpec {
   bool Takes(std::span<const std::int64_t> shape) const;
 };
 
+// Whether one is a scalar, [], and the other says it as config.pbtxt must, [1].
+inline bool SameScalar(std::span<const std::int64_t> a, std::span<const std::int64_t> b) {
+  return (a.empty() && b.size() == 1 && b[0] == 1) || (b.empty() && a.size() == 1 && a[0] == 1);
+}
+
 // Whether a tensor of this shape can be one of these dims, of which -1 is any.
 bool FitsDims(std::span<const std::int64_t> shape, std::span<const std::int64_t> dims);
 // Whether tensors of the two dims have the same elements in the same order, whatever their open

@@ -88,6 +88,7 @@ Expected<CallTensors::Inputs> CallTensors::InputsOf(StageRun run,
     }
     auto tensor = Fetch(edges[i], level, run.item, CountsRows(model), progress, owners);
     if (!tensor) return std::unexpected(std::move(tensor.error()));
+    if (SameScalar(tensor->shape, spec.dims)) tensor->shape = spec.dims;
     if (!spec.Takes(tensor->shape)) {
       return InvalidArgument(fmt::format("input '{}' of model '{}' takes {}, but the call has {}",
                                          spec.name, model.name, ToString(spec.dims),

@@ -47,6 +47,7 @@ Expected<InferReply> ServedEnsemble::Outputs(Call& call, const ItemProgress& pro
     const TensorSpec& spec = model.outputs[static_cast<std::size_t>(index)];
     auto output = call.tensors.OutputOf(index, spec.name, progress, owners);
     if (!output) return std::unexpected(std::move(output.error()));
+    if (SameScalar(output->shape, spec.dims)) output->shape = spec.dims;
     if (!spec.Takes(output->shape)) {
       return Internal(fmt::format("ensemble '{}': output '{}' came as {}, which is no {}",
                                   model.name, spec.name, ToString(output->shape),

@@ -344,8 +344,8 @@ class Binding {
   }
 
   static bool Compatible(std::span<const std::int64_t> a, std::span<const std::int64_t> b) {
-    return std::ranges::equal(
-        a, b, [](std::int64_t x, std::int64_t y) { return x < 0 || y < 0 || x == y; });
+    const auto fits = [](std::int64_t x, std::int64_t y) { return x < 0 || y < 0 || x == y; };
+    return SameScalar(a, b) || std::ranges::equal(a, b, fits);
   }
 
   const ModelSpec& model_;

@@ -234,8 +234,10 @@ Expected<std::vector<std::string>> ListModels(const fs::path& repository,
     }
   }
   if (failed) {
-    return NotFound(fmt::format("the model repository '{}' cannot be read: {}", repository.string(),
-                                failed.message()));
+    return NotFound(fmt::format(
+        "the model repository '{}' cannot be read: {}; name the folder that holds those of the "
+        "models (./models for ./models/NAME/1/model.onnx)",
+        repository.string(), failed.message()));
   }
   std::ranges::sort(names);
   return names;

@@ -393,7 +393,27 @@ class AssumedTest(unittest.TestCase):
             put(root, "scalar")
             done = command("init", put(root, "scalar", "scalar_inited"))
             assert done.returncode == 0, done.stderr
+            links = "".join(
+                f'step {{ model_name: "{model}" model_version: -1 '
+                f'input_map {{ key: "x" value: "{x}" }} input_map {{ key: "word" value: "word" }} '
+                f'output_map {{ key: "y" value: "{y}" }} {same} }}\n'
+                for model, x, y, same in (
+                    ("scalar", "x", "twice", ""), ("scalar_inited", "twice", "four_times", ""),
+                    ("scalar", "four_times", "y",
+                     'output_map { key: "same" value: "same" }')))
+            sides = "".join(f'{side} {{ name: "{name}" data_type: TYPE_{kind} dims: [ 1 ] }}\n'
+                            for side, names in (("input", ("x", "word")), ("output", ("y", "same")))
+                            for name, kind in zip(names, ("FP32", "STRING")))
+            serving.add_model(root, "scalars", f'platform: "ensemble"\n{sides}'
+                              f'ensemble_scheduling {{ {links} }}\n')
         with contextlib.closing(serving.Server(fill=scalars)) as server:
+            body = {"inputs": [{"name": "x", "shape": [1], "datatype": "FP32", "data": [4]},
+                               {"name": "word", "shape": [1], "datatype": "BYTES", "data": ["a"]}]}
+            status, _, answer = server.post("/v2/models/scalars/infer", json.dumps(body).encode())
+            self.assertEqual(status, 200, answer)
+            self.assertEqual({each["name"]: (each["shape"], each["data"])
+                              for each in json.loads(answer)["outputs"]},
+                             {"y": ([1], [32]), "same": ([1], ["a"])})
             for model in ("scalar", "scalar_inited"):
                 for shape in ([], [1]):
                     body = {"inputs": [

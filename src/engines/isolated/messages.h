@@ -115,7 +115,7 @@ void Fields(auto& io, Of<decltype(io), ExitSpec> exit) {
 // Without what no engine reads: the declared configuration, the profile's path, the SLO.
 void Fields(auto& io, Of<decltype(io), ModelSpec> spec) {
   io(spec.name, spec.version, spec.platform, spec.max_batch, spec.load, spec.inputs, spec.outputs,
-     spec.exits, spec.parameters);
+     spec.exits, spec.parameters, spec.batch_place);
 }
 void Fields(auto& io, Of<decltype(io), CpuPlacement> placement) {
   io(placement.threads, placement.cores);

@@ -18,7 +18,8 @@ Status CheckClasses(const InferCall& call);
 
 // Replaces the outputs that classes are asked of by BYTES tensors of shape [rows, k] ([k] where the
 // first dimension is no batch and never was: ModelSpec::rows_in_front), highest first; of equal
-// values, and of NaNs, which are the lowest, the lower index first. `classes`: InferCall::classes. InvalidArgument where a row has more than
+// values, and of NaNs, which are the lowest, the lower index first. `classes`:
+// InferCall::classes. InvalidArgument where a row has more than
 // kMostClasses elements.
 Status Classify(std::span<const std::uint32_t> classes, InferReply& reply);
 

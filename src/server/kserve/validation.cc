@@ -125,11 +125,10 @@ int IndexOf(std::span<const TensorSpec> tensors, std::string_view name) {
   return -1;
 }
 
-// Whether one is a scalar, [], and the other says it as config.pbtxt must, [1].
-bool SameScalar(const Shape& shape, const TensorSpec& spec) {
-  const Shape one{1};
-  return (shape == one && spec.dims.empty()) ||
-         (shape.empty() && spec.dims == one && spec.reshape && spec.reshape->empty());
+// Whether both are a scalar, one as it is and one as config.pbtxt writes it.
+bool IsScalarOf(const Shape& shape, const TensorSpec& spec) {
+  return SameScalar(shape, spec.dims) &&
+         (spec.dims.empty() || (spec.reshape && spec.reshape->empty()));
 }
 
 // One model's inputs against one call's.
@@ -166,7 +165,7 @@ class InputCheck {
       return TooManyElements(input);
     }
     const bool lacks_rows = model_.max_batch > 0 && spec.any_shape && input.shape.empty();
-    if (lacks_rows || (!spec.Takes(input.shape) && !SameScalar(input.shape, spec))) {
+    if (lacks_rows || (!spec.Takes(input.shape) && !IsScalarOf(input.shape, spec))) {
       return InvalidArgument(
           fmt::format("unexpected shape for input '{}' for model '{}'. Expected {}, got {}",
                       input.name, model_.name, ToString(spec.dims), ToString(input.shape)));
@@ -271,7 +270,7 @@ Status FillInputs(const ModelSpec& model, const CallMessage& message, InferCall&
     if (Status status = check.Check(input, spec); !status) return status;
     call.inputs[index] = {.name = spec.name,
                           .type = spec.type,
-                          .shape = SameScalar(input.shape, spec) ? spec.dims : input.shape,
+                          .shape = IsScalarOf(input.shape, spec) ? spec.dims : input.shape,
                           .data = input.data};
   }
   std::vector<std::string_view> missing;
