@@ -171,12 +171,27 @@ void ServedEnsemble::Handle(Due& event) {
 
 void ServedEnsemble::Handle(Replied& event) {
   const Run run = runs_[event.run];
+  Note(run, event.reply.served);
   if (!run.told && event.reply.status) {
     TellAnswer(event.run, std::move(event.reply));
   } else if (!run.told) {
     Tell(event.run, event.reply.status.error(), ReasonOf(event.reply.served.outcome));
   }
   Free(event.run);
+}
+
+void ServedEnsemble::Note(const Run& run, const ServedBy& served) {
+  if (run.told) return;  // its call may have ended
+  const auto& runs = At(run.key.request).call.step_runs;
+  if (runs == nullptr) return;
+  const auto instant = [this](TimePoint at) { return around_->origin + (at - kStart); };
+  runs->push_back({.step = NameOf(run.key.run.stage),
+                   .began = instant(run.began),
+                   .ended = instant(now_),
+                   .outcome = served.outcome,
+                   .batch = served.batch,
+                   .queue_us = served.queue_us,
+                   .exit = std::string(served.exit)});
 }
 
 void ServedEnsemble::TellAnswer(std::uint32_t place, InferReply&& reply) {

@@ -161,6 +161,7 @@ class ServedEnsemble final : public std::enable_shared_from_this<ServedEnsemble>
   void Take(Event&& event);
   void Handle(Arrived& event);
   void Handle(Replied& event);
+  void Note(const Run& run, const ServedBy& served);
   void Handle(Left& event);
   void Handle(Due& event);
   void CarryOut();

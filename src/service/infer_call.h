@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "core/request.h"
 #include "core/tensor.h"
 #include "service/deadline.h"
+#include "service/trace_parent.h"
 
 namespace tactus {
 
@@ -82,6 +84,16 @@ struct StepName {
 
 struct StepGroup;  // service/step_group.h
 
+// A run of a step of an ensemble's call that has ended.
+struct StepRun {
+  std::string step;
+  std::chrono::steady_clock::time_point began, ended;
+  Outcome outcome = Outcome::kMet;
+  int batch = 0;  // 0: it was in none
+  std::int64_t queue_us = 0;
+  std::string exit;  // empty: none served it
+};
+
 struct InferCall {
   std::shared_ptr<const ModelSpec> model;  // from Find
   std::vector<InputTensor> inputs;         // in the order of model->inputs, checked against it
@@ -92,6 +104,10 @@ struct InferCall {
   std::vector<std::uint32_t> classes;
   // The client's name for the call, of `keepalive` or of what `reply` holds; or empty.
   std::string_view id;
+  std::optional<TraceParent> trace_parent;
+  // For who traces an ensemble's call: its runs, in the order of their ends, by the time of the
+  // reply. Null: nobody does.
+  std::shared_ptr<std::vector<StepRun>> step_runs;
   std::chrono::steady_clock::time_point received;
   TimeLimit limit;  // what clients and proxies allow; see DeadlineOf
   // How long the answer takes from the service to the client, as far as the server can tell: by so

@@ -94,7 +94,8 @@ struct ServeOptions {
   AutoscaleOptions autoscale;
 
   std::string journal;
-  std::string trace_file;  // empty: no call can be traced
+  std::string trace_file;  // this and the next empty: no call can be traced
+  std::string otlp;
   double grace_s = 5;
   std::string log_level = "info";
   std::string log_format = "text";

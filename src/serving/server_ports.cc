@@ -24,6 +24,7 @@
 #include "server/grpc/grpc_server.h"
 #include "server/http/http_server.h"
 #include "server/kserve/body_admission.h"
+#include "server/kserve/otlp_export.h"
 #include "server/kserve/trace_file.h"
 #include "server/kserve/trace_settings.h"
 #include "server/kserve/traced_service.h"
@@ -35,20 +36,34 @@
 
 namespace tactus {
 
-// What is traced, and where; without a --trace-file nothing, and calls take no detour.
+Expected<OtlpAddress> CollectorOf(const ServeOptions& o) {
+  auto to = ParseOtlpUrl(o.otlp);
+  if (!to) to.error().message = "--otlp: " + to.error().message;
+  return to;
+}
+
+// What is traced, and where; without --trace-file and --otlp nothing, and calls take no detour.
 struct ServedTraces {
   std::shared_ptr<TraceSettings> settings;
-  std::unique_ptr<TraceFile> file;         // or null
+  std::unique_ptr<TraceSink> sink;         // or null
   std::unique_ptr<TracedService> service;  // or null
 
-  static Expected<ServedTraces> Make(const std::string& path, InferenceService& service, Log log) {
-    ServedTraces traces{.settings = std::make_shared<TraceSettings>(path)};
-    if (path.empty()) return traces;
-    auto file = TraceFile::Create(
-        path, [log = std::move(log)](const std::string& line) { log->warn(line); });
-    if (!file) return std::unexpected(std::move(file.error()));
-    traces.file = *std::move(file);
-    traces.service = std::make_unique<TracedService>(service, *traces.settings, *traces.file);
+  static Expected<ServedTraces> Make(const ServeOptions& o, InferenceService& service, Log log) {
+    using Mode = TraceSettings::Mode;
+    ServedTraces traces{.settings = std::make_shared<TraceSettings>(o.trace_file)};
+    if (o.trace_file.empty() && o.otlp.empty()) return traces;
+    const auto say = [log = std::move(log)](const std::string& line) { log->warn(line); };
+    if (o.otlp.empty()) {
+      auto file = TraceFile::Create(o.trace_file, say);
+      if (!file) return std::unexpected(std::move(file.error()));
+      traces.sink = *std::move(file);
+    } else {
+      auto to = CollectorOf(o);
+      if (!to) return std::unexpected(std::move(to.error()));
+      traces.settings = std::make_shared<TraceSettings>(o.otlp, Mode::kOpenTelemetry);
+      traces.sink = std::make_unique<OtlpExporter>(*std::move(to), say);
+    }
+    traces.service = std::make_unique<TracedService>(service, *traces.settings, *traces.sink);
     return traces;
   }
 };
@@ -189,6 +204,9 @@ Status ServerPorts::CheckFree(const ServeOptions& o, const std::optional<HostPor
                                                  o.peer_listen, open.error().message));
     }
   }
+  if (!o.otlp.empty()) {
+    if (const auto to = CollectorOf(o); !to) return std::unexpected(to.error());
+  }
   return o.trace_file.empty() ? Status() : TraceFile::CheckFree(o.trace_file);
 }
 
@@ -196,7 +214,7 @@ ServerPorts::ServerPorts(std::unique_ptr<Body> body) : body_(std::move(body)) {}
 ServerPorts::~ServerPorts() = default;
 
 Expected<std::unique_ptr<ServerPorts>> ServerPorts::Start(const ServeOptions& o, Parts parts) {
-  auto made = ServedTraces::Make(o.trace_file, parts.service, parts.logs.log());
+  auto made = ServedTraces::Make(o, parts.service, parts.logs.log());
   if (!made) return std::unexpected(std::move(made.error()));
   ServedTraces traces = *std::move(made);
   InferenceService& traced = traces.service ? *traces.service : parts.service;

@@ -8,34 +8,22 @@
 
 #include "base/expected.h"
 #include "base/serving_time.h"
+#include "http_client/post.h"
 
 namespace tactus::knowledge {
-
-struct EtcdEndpoint {
-  std::string host;
-  std::string port;
-};
-
-struct EtcdReply {
-  int status = 0;  // of HTTP
-  std::string body;
-};
 
 // One thread at a time.
 class EtcdClient {
  public:
   // `timeout` is that of one member; a call may ask them all, beginning with the last that
   // answered.
-  EtcdClient(std::vector<EtcdEndpoint> endpoints, Duration timeout);
+  EtcdClient(std::vector<HttpEndpoint> members, Duration timeout);
 
   // kUnavailable: no member answered. Then nobody knows whether the call was carried out.
-  Expected<EtcdReply> Post(std::string_view path, const std::string& body);
+  Expected<HttpReply> Post(std::string_view path, const std::string& body);
 
  private:
-  Expected<EtcdReply> PostTo(const EtcdEndpoint& endpoint, std::string_view path,
-                             const std::string& body) const;
-
-  std::vector<EtcdEndpoint> endpoints_;
+  std::vector<HttpEndpoint> members_;
   Duration timeout_;
   std::size_t last_good_ = 0;
 };

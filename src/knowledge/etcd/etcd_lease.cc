@@ -49,7 +49,7 @@ Json Range(const std::string& key) { return {{"request_range", {{"key", key}}}};
 
 class EtcdLease : public Coordination {
  public:
-  EtcdLease(std::vector<EtcdEndpoint> members, std::string place, const std::string& cluster,
+  EtcdLease(std::vector<HttpEndpoint> members, std::string place, const std::string& cluster,
             const LeaseOptions& options)
       : place_(std::move(place)),
         options_(options),
@@ -179,7 +179,7 @@ Expected<std::unique_ptr<Coordination>> OpenEtcdLease(std::string_view where,
                                                       const LeaseOptions& options) {
   const std::string_view rest = where.substr(where.find("://") + 3);
   const std::size_t slash = rest.find('/');
-  std::vector<EtcdEndpoint> members;
+  std::vector<HttpEndpoint> members;
   bool sound = slash != std::string_view::npos && slash + 1 < rest.size();
   for (std::string_view list = rest.substr(0, slash); sound && !list.empty();) {
     const std::size_t comma = std::min(list.find(','), list.size());

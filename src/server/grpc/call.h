@@ -17,6 +17,7 @@
 #include "base/expected.h"
 #include "base/serving_time.h"
 #include "server/kserve/compression.h"
+#include "service/trace_parent.h"
 
 namespace tactus {
 
@@ -30,7 +31,8 @@ struct CallHead {
   std::optional<Clock::time_point> deadline;  // grpc-timeout
   std::vector<std::pair<std::string_view, std::string>> times;  // the others of kTimeHeaders
   std::string objective;                                        // kObjectiveHeader
-  Coding coding = Coding::kIdentity;                            // of packed messages
+  std::optional<TraceParent> trace_parent;
+  Coding coding = Coding::kIdentity;  // of packed messages
 
   // Below 0 once it has passed; nothing where the client set none.
   std::optional<Duration> TimeLeft() const;

@@ -66,6 +66,8 @@ void H2Stream::OnField(std::string_view name, std::string_view value) {
     head_.coding = coding.value_or(Coding::kIdentity);
   } else if (name == kObjectiveHeader) {
     head_.objective = value;
+  } else if (name == kTraceParentHeader) {
+    head_.trace_parent = ReadTraceParent(value);
   } else if (const auto known = std::ranges::find(kTimeHeaders, name);
              known != kTimeHeaders.end()) {
     head_.times.emplace_back(*known, value);

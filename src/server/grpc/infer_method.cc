@@ -45,6 +45,7 @@ Status Read(const InferenceService& service, const CallGate& gate, const CallHea
       CallFrom(service, *std::move(parsed), received, gate.takes_granted, gate.takes_entered);
   if (!call) return std::unexpected(std::move(call.error()));
   if (Status times = ReadTimes(head, call->limit); !times) return times;
+  call->trace_parent = head.trace_parent;
   if (call->priority == 0 && gate.objectives != nullptr && !head.objective.empty()) {
     call->priority = gate.objectives->PriorityOf(head.objective);
   }

@@ -31,8 +31,9 @@ struct HttpRequest {
   std::string_view target;            // path and query as sent
   std::string_view content_encoding;  // fields that are absent are empty
   std::string_view accept_encoding;
-  std::string_view objective;  // kObjectiveHeader
-  std::string_view client;     // as limits know it
+  std::string_view objective;     // kObjectiveHeader
+  std::string_view trace_parent;  // kTraceParentHeader
+  std::string_view client;        // as limits know it
   std::optional<std::string_view> inference_header_length;
   Expected<TimeLimit> limit;  // of kTimeHeaders together; the first that makes no sense
   std::span<const std::byte> body;

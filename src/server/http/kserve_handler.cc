@@ -429,6 +429,7 @@ class KServeHandler final : public HttpHandler {
     auto lease = LeaseOf(request, *call);
     if (!lease) return refuse(std::move(lease.error()));
     call->limit.Tighten(request.limit->shortest());
+    call->trace_parent = ReadTraceParent(request.trace_parent);
     if (objectives_ != nullptr && call->priority == 0) {
       call->priority = objectives_->PriorityOf(request.objective);
     }

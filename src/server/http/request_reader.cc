@@ -395,6 +395,7 @@ RequestReader::State RequestReader::Body::OnWhole() {
   request.content_encoding = View(head[http::field::content_encoding]);
   request.accept_encoding = View(head[http::field::accept_encoding]);
   request.objective = View(head[{kObjectiveHeader.data(), kObjectiveHeader.size()}]);
+  request.trace_parent = View(head[{kTraceParentHeader.data(), kTraceParentHeader.size()}]);
   request.inference_header_length = optional("Inference-Header-Content-Length");
   if (body_size > 0 && !skips) {
     request.body = {body->data(), body_size};

@@ -6,7 +6,6 @@
 // of which outcome, batch, exit and emulated are ours.
 #pragma once
 
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -19,31 +18,9 @@
 #include <thread>
 
 #include "base/expected.h"
-#include "core/request.h"
+#include "server/kserve/trace.h"
 
 namespace tactus {
-
-// A call that has been answered. Instants of one clock.
-struct Trace {
-  using Instant = std::chrono::steady_clock::time_point;
-  std::uint64_t id = 0;
-  std::uint32_t log_frequency = 0;  // see TraceSample
-  std::string model;
-  std::int64_t version = 1;
-  std::string request_id;  // of the client; empty: none
-  Outcome outcome = Outcome::kMet;
-  int batch = 0;          // 0: it was in none
-  std::string exit;       // empty: none served it
-  bool emulated = false;  // its times come from a profile
-  Instant received;       // REQUEST_START: the first bytes of the request came
-  Instant queued;         // QUEUE_START: it is read and checked
-  struct Compute {
-    Instant start;
-    Instant end;
-  };
-  std::optional<Compute> compute;  // nothing: it did not run, or in several steps
-  Instant answered;                // REQUEST_END: the answer is there, not yet written
-};
 
 // Both objects, with a comma and a line's end between them.
 std::string TraceJson(const Trace& trace);
@@ -51,7 +28,7 @@ std::string TraceJson(const Trace& trace);
 // A thread of its own writes: nobody who adds a trace waits for a disk. Each file is a whole array
 // after each trace. Traces with a log_frequency N go to FILE.0, FILE.1, ..., N in each, and leave
 // out names that exist; the others to FILE.
-class TraceFile {
+class TraceFile final : public TraceSink {
  public:
   // An error where another process writes its traces there, or what is there cannot be written.
   // Changes nothing.
@@ -61,10 +38,10 @@ class TraceFile {
   // lost; it must not throw.
   static Expected<std::unique_ptr<TraceFile>> Create(const std::string& path,
                                                      std::function<void(const std::string&)> say);
-  ~TraceFile();  // what was added is written by then
+  ~TraceFile() override;  // what was added is written by then
 
   // Drops the trace, and counts it as lost, if thousands wait to be written.
-  void Add(Trace trace);
+  void Add(Trace trace) override;
   // Returns when all that was added is written, or lost.
   void Flush();
   std::uint64_t lost() const;

@@ -12,7 +12,6 @@ namespace {
 constexpr std::string_view kOff = "OFF";
 constexpr std::string_view kTimestamps = "TIMESTAMPS";
 constexpr std::string_view kTensors = "TENSORS";
-constexpr std::string_view kMode = "triton";
 
 std::unexpected<Error> NotAllowed(const std::string& name, std::string_view allowed) {
   return InvalidArgument(fmt::format("trace setting '{}' must be {}", name, allowed));
@@ -38,10 +37,18 @@ Status TakeNumber(const std::string& name, const std::vector<std::string>& value
 
 }  // namespace
 
-TraceSettings::TraceSettings(std::string file) : file_(std::move(file)) {}
+TraceSettings::TraceSettings(std::string to, Mode mode)
+    : to_(std::move(to)), mode_(mode), on_(AnyOn()) {}
 
-TraceSettings::Scope TraceSettings::Defaults() {
-  return {.timestamps = false, .rate = 1000, .count = -1, .log_frequency = 0};
+std::string TraceSettings::ModeName() const {
+  return mode_ == Mode::kTriton ? "triton" : "opentelemetry";
+}
+
+std::string TraceSettings::File() const { return mode_ == Mode::kTriton ? to_ : ""; }
+
+TraceSettings::Scope TraceSettings::Defaults() const {
+  return {
+      .timestamps = mode_ == Mode::kOpenTelemetry, .rate = 1000, .count = -1, .log_frequency = 0};
 }
 
 TraceValues TraceSettings::Get(const std::string& model) const {
@@ -55,9 +62,9 @@ TraceValues TraceSettings::Get(const std::string& model) const {
   const bool on = own.timestamps.value_or(*global_.timestamps);
   return {{"log_frequency", text(&Scope::log_frequency)},
           {"trace_count", text(&Scope::count)},
-          {"trace_file", {file_}},
+          {"trace_file", {File()}},
           {"trace_level", {std::string(on ? kTimestamps : kOff)}},
-          {"trace_mode", {std::string(kMode)}},
+          {"trace_mode", {ModeName()}},
           {"trace_rate", text(&Scope::rate)}};
 }
 
@@ -75,10 +82,10 @@ Status TraceSettings::TakeLevel(const std::vector<std::string>& values, Scope& s
     }
     scope.timestamps = on;
   }
-  if (scope.timestamps.value_or(false) && file_.empty()) {
+  if (scope.timestamps.value_or(false) && to_.empty()) {
     return InvalidArgument(
-        "trace setting 'trace_level': there is no file for the traces; start the server with "
-        "--trace-file FILE");
+        "trace setting 'trace_level': there is nowhere for the traces to go; start the "
+        "server with --trace-file FILE or --otlp URL");
   }
   return {};
 }
@@ -102,7 +109,7 @@ Status TraceSettings::Take(const std::string& name, const std::vector<std::strin
                           : TakeNumber(name, values, std::uint32_t{0}, scope.log_frequency);
   }
   const bool same =
-      values.empty() || values == std::vector{name == "trace_file" ? file_ : std::string(kMode)};
+      values.empty() || values == std::vector{name == "trace_file" ? File() : ModeName()};
   if (name == "trace_file") {
     if (same) return {};
     return Fail(ErrorCode::kUnimplemented,
@@ -112,9 +119,10 @@ Status TraceSettings::Take(const std::string& name, const std::vector<std::strin
   if (name == "trace_mode") {
     if (same) return {};
     return Fail(ErrorCode::kUnimplemented,
-                fmt::format("trace setting 'trace_mode' can only be \"{}\": the server does not "
-                            "speak OpenTelemetry",
-                            kMode));
+                fmt::format("trace setting 'trace_mode' can only be \"{}\", as the server was "
+                            "started: with --trace-file it is \"triton\", with --otlp "
+                            "\"opentelemetry\"",
+                            ModeName()));
   }
   return InvalidArgument(
       fmt::format("there is no trace setting '{}'; known: log_frequency, trace_count, trace_file, "
@@ -160,15 +168,20 @@ bool TraceSettings::AnyOn() const {
   return false;
 }
 
-std::optional<TraceSample> TraceSettings::Sample(std::string_view model) {
+std::optional<TraceSample> TraceSettings::Sample(std::string_view model,
+                                                 const std::optional<TraceParent>& parent) {
   const std::lock_guard lock(mutex_);
   const auto found = models_.find(model);
   Scope* const own = found == models_.end() ? nullptr : &found->second;
   if (!*Owner(own, &Scope::timestamps).timestamps) return std::nullopt;
   std::int64_t& left = *Owner(own, &Scope::count).count;
   if (left == 0) return std::nullopt;
-  Scope& rated = Owner(own, &Scope::rate);
-  if (++rated.calls % *rated.rate != 0) return std::nullopt;
+  if (parent && mode_ == Mode::kOpenTelemetry) {
+    if (!parent->sampled) return std::nullopt;
+  } else {
+    Scope& rated = Owner(own, &Scope::rate);
+    if (++rated.calls % *rated.rate != 0) return std::nullopt;
+  }
   if (left > 0 && --left == 0) on_.store(AnyOn(), std::memory_order_relaxed);
   return TraceSample{++sampled_, *Owner(own, &Scope::log_frequency).log_frequency};
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/expected.h"
+#include "service/trace_parent.h"
 
 namespace tactus {
 
@@ -27,8 +28,13 @@ struct TraceSample {
 // Thread-safe.
 class TraceSettings {
  public:
-  // `file`: where traces go; empty: nowhere, so that no call can be traced.
-  explicit TraceSettings(std::string file);
+  enum class Mode {
+    kTriton,         // to a file, once a client asks for them
+    kOpenTelemetry,  // to a collector, from the start on
+  };
+
+  // `to`: the file, or the collector's address; empty: nowhere, so that no call can be traced.
+  explicit TraceSettings(std::string to, Mode mode = Mode::kTriton);
 
   // All settings of a model (empty: the global ones) by Triton's names: log_frequency, trace_count
   // (how many are still to be traced, -1: no limit), trace_file, trace_level, trace_mode,
@@ -44,7 +50,9 @@ class TraceSettings {
   bool on() const { return on_.load(std::memory_order_relaxed); }
   // A call of the model begins: is it to be traced? Every trace_rate-th is, until trace_count have
   // been. A model with a rate, or a count, of its own counts by itself; the others count together.
-  std::optional<TraceSample> Sample(std::string_view model);
+  // With kOpenTelemetry, a call with a parent is traced where its caller is, whatever the rate.
+  std::optional<TraceSample> Sample(std::string_view model,
+                                    const std::optional<TraceParent>& parent = {});
 
  private:
   // Settings of the server or of a model; what is not set is as one level above.
@@ -61,17 +69,20 @@ class TraceSettings {
   Scope& Owner(Scope* own, std::optional<T> Scope::*setting) {
     return own != nullptr && (own->*setting) ? *own : global_;
   }
-  static Scope Defaults();
+  Scope Defaults() const;
   Status Take(const std::string& name, const std::vector<std::string>& values, Scope& scope) const;
   Status TakeLevel(const std::vector<std::string>& values, Scope& scope) const;
+  std::string ModeName() const;
+  std::string File() const;
   bool AnyOn() const;
 
-  const std::string file_;
+  const std::string to_;
+  const Mode mode_;
   mutable std::mutex mutex_;
   Scope global_ = Defaults();  // all is set
   std::map<std::string, Scope, std::less<>> models_;
   std::uint64_t sampled_ = 0;
-  std::atomic<bool> on_ = false;
+  std::atomic<bool> on_;
 };
 
 }  // namespace tactus

@@ -144,6 +144,23 @@ TEST_F(TraceSettingsTest, WhatIsSaidMayBeSetAgain) {
   EXPECT_EQ(settings_.Get("m"), settings_.Get(""));
 }
 
+TEST(TraceSettingsOfOpenTelemetry, FollowTheCallerAndElseTheRate) {
+  TraceSettings settings("http://collector:4318", TraceSettings::Mode::kOpenTelemetry);
+  EXPECT_TRUE(settings.on());
+  const TraceValues now = settings.Get("");
+  EXPECT_THAT(now.at("trace_mode"), ElementsAre("opentelemetry"));
+  EXPECT_THAT(now.at("trace_level"), ElementsAre("TIMESTAMPS"));
+  EXPECT_THAT(now.at("trace_file"), ElementsAre(""));
+  ASSERT_TRUE(settings.Set("", {{"trace_rate", {"2"}}, {"trace_count", {"3"}}}));
+  EXPECT_TRUE(settings.Sample("m", TraceParent{.sampled = true}));
+  EXPECT_FALSE(settings.Sample("m", TraceParent{.sampled = false}));
+  EXPECT_FALSE(settings.Sample("m"));
+  EXPECT_TRUE(settings.Sample("m")) << "the second without a parent";
+  EXPECT_TRUE(settings.Sample("m", TraceParent{.sampled = true}));
+  EXPECT_FALSE(settings.Sample("m", TraceParent{.sampled = true})) << "three were to be traced";
+  EXPECT_FALSE(settings.on());
+}
+
 TEST(TraceSettingsWithoutAFile, NameTheOption) {
   TraceSettings settings("");
   const Status set = settings.Set("", {{"trace_level", {"TIMESTAMPS"}}});

@@ -30,7 +30,7 @@ CallId TracedService::Infer(InferCall&& call) {
   if (!settings_.on() || call.model == nullptr || !of_client) {
     return next().Infer(std::move(call));
   }
-  const auto sample = settings_.Sample(call.model->name);
+  const auto sample = settings_.Sample(call.model->name, call.trace_parent);
   if (!sample) return next().Infer(std::move(call));
 
   auto trace = std::make_shared<Trace>();
@@ -39,10 +39,12 @@ CallId TracedService::Infer(InferCall&& call) {
   trace->model = call.model->name;
   trace->version = call.model->version;
   trace->request_id = call.id.substr(0, kMostOfId);
+  trace->parent = call.trace_parent;
   trace->received = call.received;
   trace->queued = clock_();
   const bool one_run = call.model->platform != kEnsemblePlatform;
-  call.reply = [this, trace = std::move(trace), one_run,
+  if (!one_run) call.step_runs = std::make_shared<std::vector<StepRun>>();
+  call.reply = [this, trace = std::move(trace), one_run, steps = call.step_runs,
                 reply = std::move(call.reply)](InferReply&& answer) {
     trace->answered = clock_();
     trace->outcome = answer.served.outcome;
@@ -50,7 +52,8 @@ CallId TracedService::Infer(InferCall&& call) {
     trace->exit = answer.served.exit;
     trace->emulated = answer.served.emulated;
     if (one_run && answer.served.batch > 0) trace->compute = ComputeIn(answer.served, *trace);
-    file_.Add(std::move(*trace));
+    if (steps != nullptr) trace->steps = std::move(*steps);
+    sink_.Add(std::move(*trace));
     reply(std::move(answer));
   };
   return next().Infer(std::move(call));

@@ -5,7 +5,7 @@
 #include <functional>
 #include <utility>
 
-#include "server/kserve/trace_file.h"
+#include "server/kserve/trace.h"
 #include "server/kserve/trace_settings.h"
 #include "service/forwarding_service.h"
 
@@ -17,15 +17,15 @@ class TracedService final : public ForwardingService {
   using Clock = std::function<Trace::Instant()>;
 
   // All outlive this, and this outlives the replies. `clock`: of InferCall::received.
-  TracedService(InferenceService& service, TraceSettings& settings, TraceFile& file,
+  TracedService(InferenceService& service, TraceSettings& settings, TraceSink& sink,
                 Clock clock = std::chrono::steady_clock::now)
-      : ForwardingService(service), settings_(settings), file_(file), clock_(std::move(clock)) {}
+      : ForwardingService(service), settings_(settings), sink_(sink), clock_(std::move(clock)) {}
 
   CallId Infer(InferCall&& call) override;
 
  private:
   TraceSettings& settings_;
-  TraceFile& file_;
+  TraceSink& sink_;
   const Clock clock_;
 };
 

@@ -73,7 +73,7 @@ Json BarsJson(const std::vector<Bar>& bars, TimePoint from) {
 
 LiveFeed::LiveFeed(Parts parts) : parts_(std::move(parts)) {
   task_.Start(
-      "live page", [this] { return Tick(); }, RepeatedTask::kUntilWoken);
+      "live page", [this] { return Tick(); }, kTicksInSecond * kTick);
 }
 
 Expected<std::shared_ptr<FeedWatcher>> LiveFeed::Watch(std::string_view client) {
@@ -117,7 +117,8 @@ Duration LiveFeed::Tick() {
   }
   if (all.empty()) {
     if (std::exchange(watched_, false)) parts_.moments.Watch(false);
-    return RepeatedTask::kUntilWoken;
+    Keep(parts_.read());
+    return kTicksInSecond * kTick;
   }
   if (!std::exchange(watched_, true)) Begin();
   const bool whole_second = tick_++ % kTicksInSecond == 0;
@@ -126,12 +127,16 @@ Duration LiveFeed::Tick() {
   Count(taken);
   std::optional<RuntimeReading> reading;
   if (whole_second || !fresh.empty()) reading = parts_.read();
-  if (whole_second) Second(*reading);
+  if (whole_second) {
+    Keep(*reading);
+    Second(*reading);
+  }
   if (reading) {
     std::string state = StateText(*reading);
     Send("state", state, state == known_ ? fresh : all);
     known_ = std::move(state);
   }
+  if (!fresh.empty()) Send("past", PastText(), fresh);
   Send("tick", TickText(taken, whole_second ? &*reading : nullptr), all);
   return kTick;
 }
@@ -140,7 +145,6 @@ void LiveFeed::Begin() {
   parts_.moments.Watch(true);
   tick_ = 0;
   shown_.clear();
-  lanes_before_.clear();
   seconds_.clear();
   second_ = {};
   known_.clear();
@@ -162,6 +166,34 @@ void LiveFeed::Count(const LiveMoments::Taken& taken) {
   }
 }
 
+void LiveFeed::Keep(const RuntimeReading& reading) {
+  const double seconds = ToSeconds(reading.uptime - std::exchange(uptime_before_, reading.uptime));
+  busy_.assign(reading.lanes.size(), 0);
+  for (std::size_t i = 0; i < reading.lanes.size(); ++i) {
+    if (lanes_before_.size() != reading.lanes.size() || seconds <= 0) break;
+    busy_[i] = ToSeconds(reading.lanes[i].busy - lanes_before_[i].busy) / seconds;
+  }
+  const bool begun = !lanes_before_.empty();
+  lanes_before_ = reading.lanes;
+  OutcomeCounts ended{};
+  for (const auto& [model, counts] : parts_.metrics.by_model()) {
+    for (std::size_t i = 0; i < counts.size(); ++i) ended[i] += counts[i];
+  }
+  const OutcomeCounts before = std::exchange(ended_before_, ended);
+  if (!begun || seconds <= 0) return;
+  Past past{.waiting = reading.pending};
+  for (std::size_t i = 0; i < ended.size(); ++i) {
+    const auto outcome = static_cast<Outcome>(i);
+    const double rate = static_cast<double>(ended[i] - before[i]) / seconds;
+    if (outcome == Outcome::kMet) past.met = rate;
+    if (outcome != Outcome::kMet && outcome != Outcome::kCancelled) past.missed += rate;
+  }
+  const double sum = std::accumulate(busy_.begin(), busy_.end(), 0.0);
+  past.busy = sum / static_cast<double>(std::max<std::size_t>(busy_.size(), 1));
+  past_.push_back(past);
+  if (past_.size() > kKeptSeconds) past_.pop_front();
+}
+
 void LiveFeed::Second(const RuntimeReading& reading) {
   CallsByModel calls = parts_.metrics.by_model();
   std::map<std::string, OutcomeCounts> by_name;  // of all versions together
@@ -177,15 +209,7 @@ void LiveFeed::Second(const RuntimeReading& reading) {
     found->second.spec = std::move(spec);
   }
   for (auto& [name, shown] : shown_) shown.model.Second(by_name[name]);
-  const double seconds = ToSeconds(reading.uptime - std::exchange(uptime_before_, reading.uptime));
-  busy_.assign(reading.lanes.size(), 0);
-  for (std::size_t i = 0; i < reading.lanes.size(); ++i) {
-    if (lanes_before_.size() != reading.lanes.size() || seconds <= 0) break;
-    busy_[i] = ToSeconds(reading.lanes[i].busy - lanes_before_[i].busy) / seconds;
-  }
-  lanes_before_ = reading.lanes;
-  const double sum = std::accumulate(busy_.begin(), busy_.end(), 0.0);
-  second_.busy = sum / static_cast<double>(std::max<std::size_t>(busy_.size(), 1));
+  second_.busy = past_.empty() ? 0 : past_.back().busy;
   seconds_.push_back(std::exchange(second_, {}));
   if (seconds_.size() > LiveModel::kSeconds) seconds_.pop_front();
 }
@@ -209,6 +233,16 @@ std::string LiveFeed::StateText(const RuntimeReading& reading) const {
                  {"lanes", reading.lanes.size()},
                  {"names", names_},
                  {"models", std::move(models)}});
+}
+
+// MET, MISSED, WAITING, BUSY % of each second, the newest last.
+std::string LiveFeed::PastText() const {
+  Json seconds = Json::array();
+  for (const Past& past : past_) {
+    seconds.push_back({std::llround(past.met), std::llround(past.missed), past.waiting,
+                       std::llround(100 * past.busy)});
+  }
+  return TextOf({{"seconds", std::move(seconds)}});
 }
 
 std::string LiveFeed::TickText(const LiveMoments::Taken& taken,

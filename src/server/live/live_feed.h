@@ -1,4 +1,4 @@
-// Who watches the server's live page: what there is at first, then five ticks a second, as
+// Who watches the server's live page: what there is and was at first, then five ticks a second, as
 // server-sent events of JSON. docs/reference/page.md has the fields.
 #pragma once
 
@@ -47,6 +47,7 @@ class LiveFeed {
  private:
   static constexpr Duration kTick = Millis(200);
   static constexpr int kTicksInSecond = 5;
+  static constexpr std::size_t kKeptSeconds = 600;
   // A tick draws no more bars: batches of a lane that follow each other are drawn as one.
   static constexpr std::size_t kMostBars = 120;
 
@@ -56,10 +57,13 @@ class LiveFeed {
   };
 
   Duration Tick();
-  // What is true of the last second, by model and lane.
+  // A second, or what of it has passed, is over: for the past, watched or not ...
+  void Keep(const RuntimeReading& reading);
+  // ... and by model, for who watches.
   void Second(const RuntimeReading& reading);
   void Count(const LiveMoments::Taken& taken);
   std::string StateText(const RuntimeReading& reading) const;
+  std::string PastText() const;
   std::string TickText(const LiveMoments::Taken& taken, const RuntimeReading* second) const;
   static void Send(std::string_view event, const std::string& json,
                    const std::vector<std::shared_ptr<FeedWatcher>>& watchers);
@@ -82,7 +86,14 @@ class LiveFeed {
   std::vector<std::string> names_;      // of the moments' models
   std::vector<LaneLoad> lanes_before_;
   Duration uptime_before_{};
-  std::vector<double> busy_;       // by lane, in the last second
+  OutcomeCounts ended_before_{};
+  std::vector<double> busy_;  // by lane, in the last second
+  struct Past {
+    double met = 0, missed = 0;  // calls a second
+    std::uint64_t waiting = 0;   // rows that wait or run
+    double busy = 0;             // the share of their time that the lanes are busy
+  };
+  std::deque<Past> past_;          // of the last kKeptSeconds, by second
   std::deque<LiveLanes> seconds_;  // of the window
   LiveLanes second_;               // under way
   std::string known_;              // the state that the watchers were told last

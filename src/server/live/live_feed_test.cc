@@ -42,6 +42,11 @@ class LiveFeedTest : public ::testing::Test {
     reading.models = {{spec_->name, 1, "READY", ""}};
     return reading;
   }
+  void AwaitReadings(int more) {
+    for (const int now = readings_; readings_ < now + more;) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
   void Batch(Duration at, int rows) {
     moments_.OnBatch(*spec_, {.lane = LaneId{1},
                               .exit = ExitId{1},
@@ -88,6 +93,7 @@ TEST_F(LiveFeedTest, TellsAWatcherFirstWhatThereIsAndThenWhatHappens) {
   EXPECT_EQ(data["lanes"], 2);
   EXPECT_EQ(data["models"][0]["name"], "<img onerror=x>");
   EXPECT_EQ(data["models"][0]["exits"], json::parse(R"(["early","late"])"));
+  EXPECT_TRUE(NextOf(*watcher).starts_with("event: past\n"));
   const json first = DataOf(NextOf(*watcher));
   EXPECT_EQ(first["lanes"][1][1], 1) << "it is held";
   Batch(Millis(10), 4);
@@ -129,18 +135,36 @@ TEST_F(LiveFeedTest, SoManyMayWatch) {
   EXPECT_TRUE(feed_.Watch("c").has_value()) << "one has left";
 }
 
-TEST_F(LiveFeedTest, NothingIsNotedOrReadWhileNobodyWatches) {
-  Batch(Millis(10), 4);
-  EXPECT_EQ(readings_, 0);
+TEST_F(LiveFeedTest, NoBatchIsNotedWhileNobodyWatches) {
   auto watcher = *feed_.Watch("a");
   NextOf(*watcher);
   watcher->Leave();
-  for (int before = -1; before != readings_;) {
-    before = readings_;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1200));
-  }
+  AwaitReadings(2);  // it has noticed
+  moments_.Take();
   Batch(Millis(30), 4);
   EXPECT_TRUE(moments_.Take().batches.empty());
+}
+
+// Whoever opens the page after a fault sees it.
+TEST_F(LiveFeedTest, AWatcherHearsOfTheSecondsBefore) {
+  AwaitReadings(2);
+  for (int i = 0; i < 3; ++i) Answer(Millis(10), Outcome::kMet);
+  Answer(Millis(10), Outcome::kShed);
+  Answer(Millis(10), Outcome::kCancelled);
+  AwaitReadings(3);
+  auto watcher = *feed_.Watch("a");
+  NextOf(*watcher);
+  const json past = DataOf(NextOf(*watcher))["seconds"];
+  EXPECT_GE(past.size(), 3u);
+  int met = 0;
+  int missed = 0;
+  for (const json& second : past) {
+    met += second[0].get<int>();
+    missed += second[1].get<int>();
+    EXPECT_EQ(second[2], 3) << "rows that wait";
+  }
+  EXPECT_EQ(met, 3);
+  EXPECT_EQ(missed, 1);
 }
 
 TEST_F(LiveFeedTest, AStopEndsItsWatchers) {

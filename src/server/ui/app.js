@@ -1,5 +1,5 @@
 // The live page of a Tactus server. It draws what GET /v2/tactus/live sends: "state" (models, lanes,
-// names) when it changes, "tick" five times a second (docs/reference/page.md).
+// names) when it changes, "past" once, "tick" five times a second (docs/reference/page.md).
 "use strict";
 
 const LIVE = "../v2/tactus/live";
@@ -9,7 +9,7 @@ const OUTCOMES = ["met", "late", "shed", "expired", "cancelled", "failed"];
 const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999"];
 const KEPT_MS = 60000;     // of bars
 const MOST_BARS = 40000;
-const SECONDS = 120;       // of the charts
+const SECONDS = 600;       // of the charts
 const SPANS = [0.25, 0.5, 1, 2, 5, 10, 20, 60];
 
 const byId = id => document.getElementById(id);
@@ -61,6 +61,7 @@ async function watch() {
         byId("login").hidden = true;
         byId("forget").hidden = !token;
         if (event === "state") onState(data);
+        if (event === "past") onPast(data);
         if (event === "tick") onTick(data);
       }
       show("link", "the server has ended the connection: trying again");
@@ -126,6 +127,10 @@ function onState(next) {
   }));
   byId("lanes").style.height = `${2.2 * state.lanes + 1.4}rem`;
   if (!lastModels) showModels({});
+}
+
+function onPast(past) {
+  history = past.seconds.map(([met, missed, waiting, busy]) => ({ met, missed, waiting, busy }));
 }
 
 let lastModels = null;

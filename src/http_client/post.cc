@@ -1,0 +1,78 @@
+#include "http_client/post.h"
+
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http.hpp>
+
+namespace tactus {
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+
+constexpr std::uint64_t kLongestReply = 1U << 20U;
+
+asio::awaitable<HttpReply> Exchange(const HttpEndpoint& endpoint,
+                                    http::request<http::string_body> request, Duration timeout) {
+  const auto executor = co_await asio::this_coro::executor;
+  asio::ip::tcp::resolver resolver(executor);
+  const auto addresses =
+      co_await resolver.async_resolve(endpoint.host, endpoint.port, asio::use_awaitable);
+  boost::beast::tcp_stream stream(executor);
+  stream.expires_after(timeout);
+  co_await stream.async_connect(addresses, asio::use_awaitable);
+  co_await http::async_write(stream, request, asio::use_awaitable);
+  boost::beast::flat_buffer buffer;
+  http::response_parser<http::string_body> parser;
+  parser.body_limit(kLongestReply);
+  co_await http::async_read(stream, buffer, parser, asio::use_awaitable);
+  co_return HttpReply{static_cast<int>(parser.get().result_int()), std::move(parser.get().body())};
+}
+
+}  // namespace
+
+Expected<HttpReply> PostOnce(const HttpEndpoint& endpoint, std::string_view path,
+                             std::string_view content_type, std::string body, Duration timeout) {
+  http::request<http::string_body> request(http::verb::post, {path.data(), path.size()}, 11);
+  request.set(http::field::host, endpoint.text());
+  request.set(http::field::content_type, {content_type.data(), content_type.size()});
+  request.keep_alive(false);
+  request.body() = std::move(body);
+  request.prepare_payload();
+
+  std::string fault = "no answer in time";
+  std::optional<HttpReply> reply;
+  try {
+    asio::io_context context(1);
+    asio::co_spawn(context, Exchange(endpoint, std::move(request), timeout),
+                   [&](const std::exception_ptr& thrown, HttpReply answer) {
+                     if (!thrown) {
+                       reply = std::move(answer);
+                       return;
+                     }
+                     try {
+                       std::rethrow_exception(thrown);
+                     } catch (const std::exception& why) {
+                       fault = why.what();
+                     }
+                   });
+    // Looking up a name has a timeout of the system's own.
+    context.run_for(2 * timeout);
+  } catch (const std::exception& why) {
+    fault = why.what();
+  }
+  if (reply) return std::move(*reply);
+  return Fail(ErrorCode::kUnavailable, std::move(fault));
+}
+
+}  // namespace tactus

@@ -1,0 +1,229 @@
+#include "server/kserve/otlp_export.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/host_port.h"
+#include "base/rng.h"
+#include "otlp_trace.pb.h"
+#include "platform/process.h"
+
+namespace tactus {
+namespace {
+
+constexpr std::chrono::seconds kGather{1};
+constexpr std::chrono::seconds kLongestPause{30};
+constexpr Duration kTimeout = Seconds(10);
+constexpr Duration kLastTimeout = Seconds(1);
+
+template <class Holder>
+otlp::AnyValue& Attribute(Holder& holder, std::string_view key) {
+  otlp::KeyValue& attribute = *holder.add_attributes();
+  attribute.set_key(key.data(), key.size());
+  return *attribute.mutable_value();
+}
+
+// A span of the same trace.
+class SpanMaker {
+ public:
+  SpanMaker(otlp::ScopeSpans& spans, std::string trace_id, std::chrono::nanoseconds since_1970,
+            const std::function<std::uint64_t()>& random)
+      : spans_(spans), trace_id_(std::move(trace_id)), since_1970_(since_1970), random_(random) {}
+
+  otlp::Span& Add(std::string name, std::string_view parent, Trace::Instant start,
+                  Trace::Instant end) {
+    otlp::Span& span = *spans_.add_spans();
+    span.set_trace_id(trace_id_);
+    const std::uint64_t id = std::max<std::uint64_t>(random_(), 1);  // 0 is none
+    span.set_span_id(std::string(reinterpret_cast<const char*>(&id), sizeof id));
+    span.set_parent_span_id(std::string(parent));
+    span.set_name(std::move(name));
+    span.set_kind(otlp::Span::INTERNAL);
+    span.set_start_time_unix_nano(At(start));
+    span.set_end_time_unix_nano(At(end));
+    return span;
+  }
+
+ private:
+  std::uint64_t At(Trace::Instant instant) const {
+    return static_cast<std::uint64_t>((instant.time_since_epoch() + since_1970_).count());
+  }
+
+  otlp::ScopeSpans& spans_;
+  const std::string trace_id_;
+  const std::chrono::nanoseconds since_1970_;
+  const std::function<std::uint64_t()>& random_;
+};
+
+std::string Bytes(std::span<const std::uint8_t> bytes) { return {bytes.begin(), bytes.end()}; }
+
+std::string NewTraceId(const std::function<std::uint64_t()>& random) {
+  const std::uint64_t id[] = {std::max<std::uint64_t>(random(), 1), random()};
+  return {reinterpret_cast<const char*>(id), sizeof id};
+}
+
+bool IsServersFault(Outcome outcome) {
+  return outcome == Outcome::kError || outcome == Outcome::kShed || outcome == Outcome::kExpired;
+}
+
+void AddHow(otlp::Span& span, Outcome outcome, int batch, const std::string& exit) {
+  Attribute(span, "tactus.outcome").set_string_value(std::string(Name(outcome)));
+  if (batch > 0) Attribute(span, "tactus.batch").set_int_value(batch);
+  if (!exit.empty()) Attribute(span, "tactus.exit").set_string_value(exit);
+  if (!IsServersFault(outcome)) return;
+  span.mutable_status()->set_code(otlp::Status::ERROR);
+  span.mutable_status()->set_message(std::string(Name(outcome)));
+}
+
+void AddSpans(const Trace& trace, SpanMaker make) {
+  const std::string parent = trace.parent ? Bytes(trace.parent->span) : "";
+  otlp::Span& whole = make.Add("infer " + trace.model, parent, trace.received, trace.answered);
+  whole.set_kind(otlp::Span::SERVER);
+  Attribute(whole, "tactus.model").set_string_value(trace.model);
+  Attribute(whole, "tactus.version").set_int_value(trace.version);
+  if (!trace.request_id.empty()) {
+    Attribute(whole, "tactus.request_id").set_string_value(trace.request_id);
+  }
+  if (trace.emulated) Attribute(whole, "tactus.emulated").set_bool_value(true);
+  AddHow(whole, trace.outcome, trace.batch, trace.exit);
+  const std::string id = whole.span_id();  // a further span may move this one
+  for (const StepRun& run : trace.steps) {
+    otlp::Span& step = make.Add("step " + run.step, id, run.began, run.ended);
+    AddHow(step, run.outcome, run.batch, run.exit);
+    Attribute(step, "tactus.queue_us").set_int_value(run.queue_us);
+  }
+  if (!trace.compute) return;
+  make.Add("queue", id, trace.queued, trace.compute->start);
+  make.Add("compute", id, trace.compute->start, trace.compute->end);
+}
+
+std::chrono::nanoseconds Since1970() {
+  return std::chrono::system_clock::now().time_since_epoch() -
+         std::chrono::steady_clock::now().time_since_epoch();
+}
+
+bool IsBusy(int status) { return status == 429 || status == 502 || status == 503 || status == 504; }
+
+}  // namespace
+
+Expected<OtlpAddress> ParseOtlpUrl(std::string_view url) {
+  constexpr std::string_view kScheme = "http://";
+  constexpr std::string_view kPort = "4318";
+  const auto wrong = [&] {
+    return InvalidArgument(
+        fmt::format("'{}' is no address of a collector: write http://HOST:4318, where it takes "
+                    "OTLP over HTTP (https is not spoken: let a collector on this machine do that)",
+                    url));
+  };
+  if (!url.starts_with(kScheme)) return wrong();
+  const std::string_view rest = url.substr(kScheme.size());
+  const std::size_t slash = std::min(rest.find('/'), rest.size());
+  std::string place(rest.substr(0, slash));
+  const std::size_t bracket = place.rfind(']');
+  if (place.find(':', bracket == place.npos ? 0 : bracket) == place.npos) {
+    place += fmt::format(":{}", kPort);
+  }
+  const auto endpoint = ParseHostPort(place);
+  if (!endpoint || endpoint->host.empty() || endpoint->port == 0) return wrong();
+  const std::string_view path = rest.substr(slash);
+  return OtlpAddress{{endpoint->host, std::to_string(endpoint->port)},
+                     path.size() > 1 ? std::string(path) : "/v1/traces"};
+}
+
+std::string OtlpBody(std::span<const Trace> traces, std::chrono::nanoseconds since_1970,
+                     const std::function<std::uint64_t()>& random) {
+  otlp::ExportTraceServiceRequest request;
+  otlp::ResourceSpans& resource = *request.add_resource_spans();
+  Attribute(*resource.mutable_resource(), "service.name").set_string_value("tactus");
+  otlp::ScopeSpans& spans = *resource.add_scope_spans();
+  spans.mutable_scope()->set_name("tactus");
+  for (const Trace& trace : traces) {
+    std::string id = trace.parent ? Bytes(trace.parent->trace) : NewTraceId(random);
+    AddSpans(trace, SpanMaker(spans, std::move(id), since_1970, random));
+  }
+  return request.SerializeAsString();
+}
+
+OtlpExporter::OtlpExporter(OtlpAddress to, std::function<void(const std::string&)> say)
+    : to_(std::move(to)), say_(std::move(say)), thread_([this] { Run(); }) {}
+
+OtlpExporter::~OtlpExporter() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  if (lost_ > 0) say_(fmt::format("--otlp: {} traces were lost", lost_));
+}
+
+void OtlpExporter::Add(Trace trace) {
+  bool full = false;
+  bool enough = false;
+  {
+    const std::lock_guard lock(mutex_);
+    full = waiting_.size() >= kMostWaiting;
+    if (!full) waiting_.push_back(std::move(trace));
+    enough = waiting_.size() == kMostInOne;
+  }
+  if (full) Lose(1, "the collector is away, or too slow for so many");
+  if (enough) changed_.notify_all();
+}
+
+std::uint64_t OtlpExporter::lost() const {
+  const std::lock_guard lock(mutex_);
+  return lost_;
+}
+
+void OtlpExporter::Lose(std::uint64_t traces, const std::string& why) {
+  bool first = false;
+  {
+    const std::lock_guard lock(mutex_);
+    first = lost_ == 0;
+    lost_ += traces;
+  }
+  if (!first) return;
+  say_(
+      fmt::format("--otlp {}: {}; serving goes on without these traces", to_.endpoint.text(), why));
+}
+
+bool OtlpExporter::Send(const std::vector<Trace>& traces, Duration timeout) {
+  // Traces of several servers meet in one collector.
+  thread_local Rng random = Rng::Stream(UniqueNumber(), "spans");
+  const auto reply = PostOnce(to_.endpoint, to_.path, "application/x-protobuf",
+                              OtlpBody(traces, Since1970(), [] { return random.Next(); }), timeout);
+  if (!reply || IsBusy(reply->status)) return false;
+  if (reply->status / 100 != 2) {
+    Lose(traces.size(),
+         fmt::format("the collector answers {} for POST {}", reply->status, to_.path));
+  }
+  return true;
+}
+
+void OtlpExporter::Run() {
+  std::chrono::seconds pause = kGather;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    const bool waits = pause > kGather;  // the collector is away
+    changed_.wait_for(lock, pause,
+                      [&] { return stop_ || (!waits && waiting_.size() >= kMostInOne); });
+    const bool last = stop_;
+    const std::size_t count = last ? waiting_.size() : std::min(waiting_.size(), kMostInOne);
+    if (count > 0) {
+      const auto some = static_cast<std::ptrdiff_t>(count);
+      const std::vector<Trace> batch(waiting_.begin(), waiting_.begin() + some);
+      lock.unlock();
+      const bool sent = Send(batch, last ? kLastTimeout : kTimeout);
+      if (!sent && last) Lose(batch.size(), "the collector is away");
+      lock.lock();
+      if (sent) waiting_.erase(waiting_.begin(), waiting_.begin() + some);
+      pause = sent ? kGather : std::min(2 * pause, kLongestPause);
+    }
+    if (last) return;
+  }
+}
+
+}  // namespace tactus
