@@ -326,9 +326,11 @@ void DeclareEnd(ServeOptions& o, CLI::App& command) {
   AddOption(command, "--trace-file", o.trace_file, KeptFile(),
             "Write traces of calls to this file, once a client asks for them with "
             "/v2/trace/setting");
-  AddOption(command, "--otlp", o.otlp,
-            "Send spans of calls to this collector of OpenTelemetry (http://HOST:4318): of callers "
-            "that say traceparent, those that they record; of others, as /v2/trace/setting says")
+  command
+      .add_option("--otlp", o.otlp,
+                  "Send spans of calls to this collector of OpenTelemetry (http://HOST:4318): of "
+                  "callers that say traceparent, those that they record; of others, as "
+                  "/v2/trace/setting says")
       ->excludes("--trace-file");
   AddOption(command, "--grace-seconds", o.grace_s, CLI::Range(0.0, 1e6),
             "On SIGTERM: how long calls under way may take to end");

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,8 +75,8 @@ struct ModelSpec {
   // ones that the folder states.
   std::vector<std::string> defaulted = {};
   BatchOrigin batch_origin = BatchOrigin::kDeclared;
-  // Where the batch is assumed, what max_batch was before it was tried.
-  int assumed_batch = -1;
+  // Where the batch is or was assumed, what max_batch was before it was tried; nothing: declared.
+  std::optional<int> assumed_batch = std::nullopt;
   // Where max_batch is 0: whether the first dimension was the batch, or may turn out to be it. A
   // request for classes means those of each row then, before and after.
   bool rows_in_front = false;

@@ -46,7 +46,10 @@ Expected<InferReply> ServedEnsemble::Outputs(Call& call, const ItemProgress& pro
     const int index = call.call.outputs.empty() ? static_cast<int>(i) : call.call.outputs[i];
     const TensorSpec& spec = model.outputs[static_cast<std::size_t>(index)];
     auto output = call.tensors.OutputOf(index, spec.name, progress, owners);
-    if (!output) return std::unexpected(std::move(output.error()));
+    if (!output) {
+      return Fail(output.error().code, fmt::format("ensemble '{}', output '{}': {}", model.name,
+                                                   spec.name, output.error().message));
+    }
     if (SameScalar(output->shape, spec.dims)) output->shape = spec.dims;
     if (!spec.Takes(output->shape)) {
       return Internal(fmt::format("ensemble '{}': output '{}' came as {}, which is no {}",

@@ -290,6 +290,86 @@ TEST(EnsembleService, RunsOncePerRowAndGathers) {
   EXPECT_EQ(bench.service->unfinished(), 0u);
 }
 
+// Without this, rows that were under way when the files were loaded anew were left out.
+TEST(EnsembleService, AStepThatBatchesAgainTakesTheRowsThatAreUnderWay) {
+  EnsembleBench bench;
+  DeclareRows(bench, AnswerRule::kEach, false);
+  const ModelSpec batching = *bench.steps.models["read"];
+  ModelSpec ended = batching;
+  ended.max_batch = 0;
+  ended.batch_origin = BatchOrigin::kDisproved;
+  bench.steps.Add(ended);
+  auto& asked = bench.Call("rows", {4}, {1, 2, 3, 4});
+  bench.steps.Add(batching);
+  bench.steps.Answer(bench.steps.Of("find").id, {{{2, 2}, {10, 11, 20, 21}}});
+  ASSERT_EQ(bench.steps.CountOf("read"), 2u);
+  for (int i = 0; i < 2; ++i) {
+    bench.steps.Answer(bench.steps.held.front().id, {{{1, 3}, {1, 2, 3}}});
+  }
+  EXPECT_EQ(asked.reply().outputs[1].shape, (Shape{2, 3}));
+}
+
+// Else it would depend on the values of an answer whether a call of two rows is one.
+TEST(EnsembleService, AStepThatOthersRunForRowByRowTakesOneRow) {
+  EnsembleBench bench;
+  DeclareRows(bench, AnswerRule::kAll, false);
+  bench.steps.Add(FloatModel("find", 8, {{"in", DataType::kFp32, {-1, 4}}},
+                             {{"rows", DataType::kFp32, {-1, -1, 2}}}));
+  PipelineDeclaration two;
+  two.stages = {{.name = "find",
+                 .model = "find",
+                 .demultiply = true,
+                 .demultiply_most = 4,
+                 .inputs = {{"in", "x"}},
+                 .outputs = {{"rows", "boxes"}}},
+                {.name = "read",
+                 .model = "read",
+                 .inputs = {{"in", "boxes"}},
+                 .outputs = {{"out", "texts"}}}};
+  bench.Declare(FloatModel("two", 0, {{"x", DataType::kFp32, {-1, 4}}},
+                           {{"texts", DataType::kFp32, {-1, 3}}}),
+                std::move(two));
+  bench.service->Open({"*"});
+  auto& asked = bench.Call("two", {2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
+  ASSERT_FALSE(asked.reply().status);
+  EXPECT_THAT(asked.reply().status.error().message,
+              HasSubstr("input 'in' of model 'find' has 2 rows: a step that other steps run for "
+                        "row by row takes one row at a time"));
+  EXPECT_TRUE(bench.steps.held.empty());
+}
+
+TEST(EnsembleService, TellsWhoTracesACallWhenItsStepsRan) {
+  EnsembleBench bench;
+  DeclareRows(bench, AnswerRule::kAll, false);
+  InferCall call;
+  call.model = *bench.service->Find("rows", -1);
+  const auto bytes = Floats({1, 2, 3, 4});
+  call.inputs = {{"x", DataType::kFp32, {4}, BytesIn(*bytes)}};
+  call.keepalive = bytes;
+  call.received = bench.now;
+  call.step_runs = std::make_shared<std::vector<StepRun>>();
+  const auto runs = call.step_runs;
+  std::size_t by_the_reply = 0;
+  call.reply = [&](InferReply&&) { by_the_reply = runs->size(); };
+  bench.service->Infer(std::move(call));
+  bench.Pass(Millis(1));
+  bench.steps.Answer(bench.steps.Of("find").id, {{{2, 2}, {10, 11, 20, 21}}});
+  for (int i = 0; i < 2; ++i) {
+    bench.Pass(Millis(1));
+    bench.steps.Answer(bench.steps.held.front().id, {{{1, 3}, {1, 2, 3}}});
+  }
+  ASSERT_EQ(by_the_reply, 3u);
+  const auto at = [&](int ms) { return bench.now - std::chrono::milliseconds(3 - ms); };
+  EXPECT_EQ((*runs)[0].step, "find");
+  EXPECT_EQ((*runs)[0].began, at(0));
+  EXPECT_EQ((*runs)[0].ended, at(1));
+  EXPECT_EQ((*runs)[2].step, "read");
+  EXPECT_EQ((*runs)[2].began, at(1));
+  EXPECT_EQ((*runs)[2].ended, at(3));
+  EXPECT_EQ((*runs)[2].batch, 2);
+  EXPECT_EQ((*runs)[2].outcome, Outcome::kMet);
+}
+
 TEST(EnsembleService, NoRowsAreAnAnswerAndTooManyAreCut) {
   EnsembleBench bench;
   DeclareRows(bench, AnswerRule::kAll, false);

@@ -320,10 +320,12 @@ Expected<std::shared_ptr<const ModelSpec>> ServedEnsemble::ModelOf(StageId stage
   if (!found) return Fail(found.error().code, WhyNoModel(step, found.error()));
   if (found->get() == &known) return found;
   const ModelSpec& now = **found;
-  // One that was found to have no batch takes the same tensors, whole.
-  const bool whole = now.batch_origin == BatchOrigin::kDisproved;
-  if ((now.max_batch == known.max_batch || whole) && SameTensors(now.inputs, known.inputs) &&
-      SameTensors(now.outputs, known.outputs)) {
+  // One that was found to have no batch takes the same tensors, whole; loaded anew, it may batch
+  // again.
+  const bool takes_as_many = CountsRows(now) && CountsRows(known) &&
+                             (now.max_batch == 0 || now.max_batch >= declaration_.model.max_batch);
+  if ((now.max_batch == known.max_batch || takes_as_many) &&
+      SameTensors(now.inputs, known.inputs) && SameTensors(now.outputs, known.outputs)) {
     return found;
   }
   return Fail(ErrorCode::kUnavailable,

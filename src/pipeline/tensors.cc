@@ -243,18 +243,18 @@ class Binding {
     return levels_.opener(path[below]) == maker ? TensorPassing::kRow : TensorPassing::kWhole;
   }
 
-  // What a row of `as` is depends on whether models batch. The trial of a graph may decide that in
-  // another way after a reload, and calls would get other answers. `reader`: none, for an output.
+  // What a row of `as` is depends on whether models batch. Where nobody states it, that may change
+  // with a reload or a call, and calls would get other answers. `reader`: none, for an output.
   Status RowsAreStated(const TensorEdge& edge, StageId reader, const std::string& as) const {
     if (edge.passing == TensorPassing::kWhole) return {};
     for (const StageId id : {edge.from, reader}) {
       if (!id.valid() || (id == reader && edge.passing == TensorPassing::kRows)) continue;
       const ModelSpec& spec = *models_[id.value()];
-      if (spec.batch_origin != BatchOrigin::kAssumed) continue;
+      if (!spec.assumed_batch) continue;
       return WrongStage(stages_[id.value()],
                         fmt::format("what a row of '{}' is depends on whether model '{}' batches, "
-                                    "which only a trial says: state max_batch_size in its "
-                                    "config.pbtxt, without the parameter `batch` (the trial: {})",
+                                    "and nobody has stated that: write max_batch_size into its "
+                                    "config.pbtxt, without the parameter `batch` (now it is {})",
                                     as, spec.name, spec.max_batch));
     }
     return {};
@@ -297,13 +297,14 @@ class Binding {
     }
     if (!made.spec->any_shape && !input.any_shape && !Compatible(*dims, input.dims)) {
       return WrongStage(
-          stage, fmt::format("'{}' comes as {}, which is no {} as input '{}' of model '{}' "
-                             "takes it{}",
-                             as, ToString(*dims), ToString(input.dims), input.name, spec.name,
-                             LacksBatch(spec, *dims, input.dims)
-                                 ? "; the model has no batch: where its first dimension counts "
-                                   "rows, state max_batch_size in its config.pbtxt"
-                                 : ""));
+          stage,
+          fmt::format("'{}' comes as {}, which is no {} as input '{}' of model '{}' "
+                      "takes it{}",
+                      as, ToString(*dims), ToString(input.dims), input.name, spec.name,
+                      edge.passing == TensorPassing::kRow && LacksBatch(spec, *dims, input.dims)
+                          ? "; the model has no batch: where its first dimension counts "
+                            "rows, state max_batch_size in its config.pbtxt"
+                          : ""));
     }
     return edge;
   }

@@ -150,11 +150,22 @@ TEST(Tensors, AStepWhoseBatchWasDisprovedStillTakesRows) {
   EXPECT_TRUE(fit.Bind()) << fit.Error();
 }
 
+TEST(Tensors, OnlyOfARowItIsSaidThatItMayLackABatch) {
+  Fitting fit;
+  fit.ensemble.model.inputs = {{"x", DataType::kFp32, {2}}};
+  fit.ensemble.model.outputs = {{"y", DataType::kFp32, {3}}};
+  fit.Add({.name = "read", .inputs = {{"in", "x"}}, .outputs = {{"out", "y"}}}, 0, {-1, 2},
+          {-1, 3});
+  EXPECT_THAT(fit.Error(), AllOf(HasSubstr("'x' comes as [2], which is no [-1,2]"),
+                                 Not(HasSubstr("max_batch_size"))));
+}
+
 // Else a reload, or the first call of a graph that could not be tried, changes what a row is.
 TEST(Tensors, WhoseRowsAreTakenStatesItsBatch) {
   const auto assumed = [](const Fitting& fit, std::size_t step) {
     auto model = std::make_shared<ModelSpec>(*fit.models[step]);
-    model->batch_origin = BatchOrigin::kAssumed;
+    model->assumed_batch = -1;
+    model->batch_origin = BatchOrigin::kDisproved;  // a call may have ended the batch
     return model;
   };
   for (const std::size_t step : {0, 1}) {
@@ -162,7 +173,7 @@ TEST(Tensors, WhoseRowsAreTakenStatesItsBatch) {
     fit.models[step] = assumed(fit, step);
     const std::string& name = fit.models[step]->name;
     EXPECT_THAT(fit.Error(), AllOf(HasSubstr("config.pbtxt:7: step '" + name + "'"),
-                                   HasSubstr("state max_batch_size in its config.pbtxt")));
+                                   HasSubstr("write max_batch_size into its config.pbtxt")));
   }
   Fitting whole = Rows();
   whole.models[2] = assumed(whole, 2);

@@ -240,13 +240,16 @@ class AssumedTest(unittest.TestCase):
             done = command("init", put(root, "takes_77"))
             assert done.returncode == 0, done.stderr
             put(root, "alike")
+            put(root, "folds")
             serving.add_model(root, "rows", serving.identity_config(
                 "rows", 0, [("r", "TYPE_FP32", [-1, 8])]))
             for name, maker, reader, columns in (
                     ("assumed_maker", step_of("takes_77", makes="row"),
                      step_of("rows", reads="row", inside=("r", "OUTPUT0")), 77),
                     ("assumed_reader", step_of("rows", makes="row", inside=("r", "OUTPUT0")),
-                     step_of("alike", reads="row"), 8)):
+                     step_of("alike", reads="row"), 8),
+                    ("ended_reader", step_of("rows", makes="row", inside=("r", "OUTPUT0")),
+                     step_of("folds", reads="row"), 8)):
                 opener = maker.split('"')[1]
                 put_ensemble(root, name, maker + reader, 0, ([-1, columns], [-1, -1]),
                              f'parameters {{ key: "demultiply" '
@@ -259,8 +262,15 @@ class AssumedTest(unittest.TestCase):
                 self.assertEqual(status, 503, said)
                 self.assertIn(f"step '{model}': what a row of 'row' is depends on whether model "
                               f"'{model}' batches", said)
-                self.assertIn("state max_batch_size in its config.pbtxt", said)
+                self.assertIn("write max_batch_size into its config.pbtxt", said)
                 server.await_line(f"step '{model}': what a row of 'row' is")
+            # Whoever ends the batch of a step by a call of its own opens no door.
+            put_on = [float(i) for i in range(7)] + [2000.0]
+            self.assertEqual(call(server, "folds", put_on, [1, 8])[0], [2, 4])
+            server.await_line("model 'folds' runs in batches no more")
+            status, said = call(server, "ended_reader", [1.0] * 8, [1, 8])
+            self.assertEqual(status, 503, said)
+            self.assertIn("write max_batch_size into its config.pbtxt", said)
 
     def test_what_classes_mean_does_not_change_while_a_model_serves(self):
         """Those of each row, before a batch is found and after one has ended."""

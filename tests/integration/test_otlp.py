@@ -165,6 +165,7 @@ class OtlpTest(unittest.TestCase):
                 status, _, answer = server.post("/v2/models/twice/infer", json.dumps(body).encode(),
                                                 {"traceparent": parent(True)[2]})
                 self.assertEqual(status, 200, answer)
+                server.terminate()
             [call] = collector.calls()
             steps = [span for span in collector.spans if span.parent_span_id == call.span_id]
             self.assertEqual(len(steps), 2, steps)
@@ -178,7 +179,8 @@ class OtlpTest(unittest.TestCase):
         with contextlib.closing(Collector()) as collector:
             with served(collector.url) as server:
                 over_http(server, parent(True)[2])
-            self.assertEqual(len(collector.calls()), 1)
+                self.assertEqual(server.terminate(), 0)
+                self.assertEqual(len(collector.calls()), 1)
 
     def test_a_collector_that_comes_later_gets_them(self):
         with socket.socket() as taken:

@@ -16,11 +16,12 @@ import time
 import unittest
 
 import browser
-from serving import SLOW_MS, WAIT_S, Server, add_model, make_certificate
+from serving import SLOW_MS, SOURCE, WAIT_S, Server, add_model, make_certificate
 from test_isolate import Isolated, engine_processes
 
 IMAGE = "<img src=x onerror=document.title='run'>"
 BODY = {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1, 4], "data": [0, 1, 2, 3]}]}
+AXE = SOURCE / ".cache" / "axe" / "axe_playwright_python" / "axe.min.js"
 TOKENS = ("reader read reader-0123456789abcdef\n"
           "caller infer caller-0123456789abcdef\n")
 
@@ -148,6 +149,70 @@ class PageTest(unittest.TestCase):
             self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), 360)
             self.assertEqual(page.evaluate("getComputedStyle(document.body).backgroundColor"),
                              "rgb(20, 23, 26)")
+
+
+    @unittest.skipUnless(AXE.exists(), "there is no axe-core: ./run test installs it")
+    def test_axe_finds_no_fault(self):
+        def fill(root):
+            emulated(root, slo_ms=SLOW_MS // 2)
+            emulated(root, "quiet")
+        over = threading.Event()
+        with contextlib.closing(Server("--expiry", "never", fill=fill)) as server:
+            caller = self.call_on(server, "slow", over)
+            try:
+                for looks in ({}, {"dark": True}, {"width": 360, "height": 740}):
+                    page = self.open(server, **looks)
+                    page.evaluate("document.querySelectorAll('details')"
+                                  ".forEach(d => d.open = true)")
+                    page.await_true("document.getElementById('batches').textContent"
+                                    ".includes('LATE')")
+                    page.await_true("document.querySelector('#models td.bad') !== null")
+                    page.evaluate(AXE.read_text() + ";0")
+                    faults = page.evaluate(
+                        "axe.run().then(r => r.violations.map(v => "
+                        "`${v.id}: ${v.help}: ${v.nodes.map(n => n.target + ' ' + "
+                        "n.failureSummary).join('; ')}`))")
+                    self.assertEqual(faults, [], looks)
+            finally:
+                over.set()
+                caller.join()
+
+    def test_many_models_and_lanes_are_shown_without_growing_or_stuttering(self):
+        """The seconds of TACTUS_PAGE_S (60 are asked for), or the ten that a newcomer has."""
+        seconds = float(os.environ.get("TACTUS_PAGE_S", "10"))
+
+        def fill(root):
+            for i in range(64):
+                emulated(root, f"m{i:02}")
+        over = threading.Event()
+        with contextlib.closing(Server("--lanes", "16", "--allow-other-machine",
+                                       fill=fill)) as server:
+            page = self.open(server)
+            callers = [self.call_on(server, f"m{i:02}", over) for i in range(0, 64, 4)]
+            try:
+                page.await_true("bars.length > 100")
+                page.evaluate("var slowest = 0, before = performance.now(), frames = 0; "
+                              "(function look() { const now = performance.now(); "
+                              "slowest = Math.max(slowest, now - before); before = now; ++frames; "
+                              "requestAnimationFrame(look); })()")
+                heaps = []
+                for _ in range(5):
+                    time.sleep(seconds / 5)
+                    page.ask("HeapProfiler.collectGarbage")
+                    heaps.append(page.ask("Runtime.getHeapUsage")["usedSize"])
+                slowest, frames = page.evaluate("slowest"), page.evaluate("frames")
+                print(f"64 models, 16 lanes, {seconds:.0f} s: heap {heaps} bytes, {frames} frames, "
+                      f"the slowest after {slowest:.0f} ms")
+                self.assertGreater(frames, 0)
+                self.assertEqual(page.evaluate("document.getElementById('models').rows.length"), 64)
+                self.assertEqual(page.evaluate("laneNow.length"), 16)
+                # Bars of a minute are kept: some 100 bytes each, 40 batches a second.
+                self.assertLess(heaps[-1] - heaps[0], 2_000_000)
+                self.assertEqual(page.errors, [])
+            finally:
+                over.set()
+                for each in callers:
+                    each.join()
 
 
 @unittest.skipIf(browser.program() is None, "there is no Chromium: apt-get install "

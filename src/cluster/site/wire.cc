@@ -61,6 +61,8 @@ void PutModel(const WorkerModel& model, site::Model& wire) {
   for (const auto& [key, value] : spec.parameters) (*wire.mutable_parameters())[key] = value;
   wire.set_config(spec.config);
   wire.set_digest(spec.digest);
+  wire.set_assumed_batch(spec.assumed_batch.has_value());
+  wire.set_rows_in_front(spec.rows_in_front);
   for (const Duration latency : model.rows.latency) wire.add_latency_ns(latency.count());
   wire.set_margin_ns(model.rows.margin.count());
 }
@@ -130,6 +132,8 @@ Expected<WorkerModel> ModelFrom(const site::Model& wire) {
   spec.parameters = {wire.parameters().begin(), wire.parameters().end()};
   spec.config = wire.config();
   spec.digest = wire.digest();
+  if (wire.assumed_batch()) spec.assumed_batch = spec.max_batch;
+  spec.rows_in_front = wire.rows_in_front();
   model.rows = {.exits = wire.exits_size(),
                 .max_batch = wire.largest_batch(),
                 .latency = {},

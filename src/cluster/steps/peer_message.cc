@@ -147,6 +147,12 @@ Expected<ModelSpec> SpecOf(const inference::ModelMetadataResponse& metadata,
           config.config().parameters().contains(std::string(kAnyShapeKey) + tensor.name);
     }
   }
+  const auto& parameters = config.config().parameters();
+  if (parameters.contains("batch")) spec.assumed_batch = spec.max_batch;
+  if (parameters.contains("batching_stopped")) {
+    spec.batch_origin = BatchOrigin::kDisproved;
+    spec.rows_in_front = true;
+  }
   spec.exits = {{"elsewhere", {}, 0}};
   return spec;
 }

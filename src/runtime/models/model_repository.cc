@@ -69,6 +69,9 @@ std::string ChangesOf(const ModelSpec& before, const ModelSpec& now) {
   if (!TakesTheSame(before.inputs, now.inputs)) changes.push_back("other inputs");
   if (!TakesTheSame(before.outputs, now.outputs)) changes.push_back("other outputs");
   if (RestOf(before.parameters) != RestOf(now.parameters)) changes.push_back("other parameters");
+  if (before.assumed_batch.has_value() != now.assumed_batch.has_value()) {
+    changes.push_back(now.assumed_batch ? "its batch is assumed" : "its batch is declared");
+  }
   if (before.contents != now.contents) changes.push_back("other files");
   return changes.empty() ? "nothing has changed" : fmt::format("{}", fmt::join(changes, ", "));
 }
@@ -364,11 +367,12 @@ void ModelRepository::TryAgain(const ServedModel& old, const std::map<std::strin
   constexpr int kTritonsDefault = 4;
   ModelSpec spec = old.spec;
   if (spec.max_batch == 0) {  // else somebody has declared it
-    const int most = spec.assumed_batch < 0 ? kTritonsDefault : spec.assumed_batch;
+    const int assumed = spec.assumed_batch.value_or(-1);
+    const int most = assumed < 0 ? kTritonsDefault : assumed;
     for (const auto& [input, shape] : shapes) {
       if (!shape.empty() && shape[0] > most) return;
     }
-    spec.max_batch = spec.assumed_batch;
+    spec.max_batch = assumed;
   }
   spec.found_shapes = shapes;
   if (Status tried = Replace(old, std::move(spec)); !tried) Say(tried.error().message);

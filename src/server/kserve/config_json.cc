@@ -132,6 +132,7 @@ Expected<inference::ModelConfig> ConfigOf(const ModelSpec& model) {
   for (const auto& [key, value] : model.parameters) {
     (*config.mutable_parameters())[key].set_string_value(value);
   }
+  if (model.assumed_batch) (*config.mutable_parameters())["batch"].set_string_value("assumed");
   if (model.exits.size() > 1) {
     std::string names;
     for (const ExitSpec& exit : model.exits) names += (names.empty() ? "" : ", ") + exit.name;

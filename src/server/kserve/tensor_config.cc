@@ -103,7 +103,7 @@ Expected<TensorSpec> ReadTensor(const DeclaredConfig& config, const Tensor& tens
   if (tensor.name().empty()) return config.Wrong(field, "a tensor needs a name", index);
   const std::optional<DataType> type = FromWire(tensor.data_type());
   if (!type) return wrong("data_type is missing");
-  if (tensor.dims().empty()) return wrong("dims is missing");
+  if (tensor.dims().empty()) return wrong("dims is missing; of a scalar write dims: [ 1 ]");
   auto dims = ReadDims(tensor.dims(), config.message().max_batch_size() > 0, "dims");
   if (!dims) return wrong(dims.error().message);
   TensorSpec spec{.name = tensor.name(), .type = *type, .dims = *std::move(dims)};
