@@ -77,7 +77,6 @@ Expected<CallTensors::Inputs> CallTensors::InputsOf(StageRun run,
                                                     const ItemProgress& progress) const {
   const ModelSpec& model = *bound_->models[run.stage.value()];
   const LevelId level = pipeline_->levels.of(run.stage);
-  const bool opens = pipeline_->levels.opened_by(run.stage).valid();
   Inputs inputs;
   Owners owners;
   const auto& edges = bound_->tensors.stages[run.stage.value()].inputs;
@@ -95,15 +94,7 @@ Expected<CallTensors::Inputs> CallTensors::InputsOf(StageRun run,
                                          spec.name, model.name, ToString(spec.dims),
                                          ToString(tensor->shape)));
     }
-    if (CountsRows(model)) {
-      if (opens && tensor->shape[0] > 1) {
-        return InvalidArgument(
-            fmt::format("input '{}' of model '{}' has {} rows: a step that other steps run for row "
-                        "by row takes one row at a time",
-                        spec.name, model.name, tensor->shape[0]));
-      }
-      if (tensor->shape[0] == 0) inputs.empty = true;
-    }
+    if (CountsRows(model) && tensor->shape[0] == 0) inputs.empty = true;
     const std::span<const std::byte> bytes = InOnePiece(*tensor, owners);
     inputs.tensors.push_back({spec.name, spec.type, std::move(tensor->shape), bytes});
   }

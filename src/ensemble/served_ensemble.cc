@@ -332,6 +332,22 @@ Expected<std::shared_ptr<const ModelSpec>> ServedEnsemble::ModelOf(StageId stage
               fmt::format("model '{}' was replaced by one of other tensors", step.model));
 }
 
+// Else it would depend on what a batch answers whether its rows can be told apart.
+Status ServedEnsemble::CheckOneRow(StageId stage, std::span<const InputTensor> inputs) const {
+  const ModelSpec& model = *bound_.models[stage.value()];
+  const bool is_group = !groups_.empty() && groups_[stage.value()] != nullptr;
+  const bool opens = flow_.pipelines()[0].levels.opened_by(stage).valid();
+  if (is_group || !opens || !CountsRows(model)) return {};
+  for (const InputTensor& input : inputs) {
+    if (input.absent || input.shape[0] <= 1) continue;
+    return InvalidArgument(
+        fmt::format("input '{}' of model '{}' has {} rows: a step that other steps run for row by "
+                    "row takes one row at a time",
+                    input.name, model.name, input.shape[0]));
+  }
+  return {};
+}
+
 Status ServedEnsemble::Send(std::uint32_t place) {
   const Run run = runs_[place];
   const StageId stage = run.key.run.stage;
@@ -340,6 +356,7 @@ Status ServedEnsemble::Send(std::uint32_t place) {
   if (!model) return std::unexpected(std::move(model.error()));
   auto inputs = call.tensors.InputsOf(run.key.run, flow_.progress(run.key.request));
   if (!inputs) return std::unexpected(std::move(inputs.error()));
+  if (Status one = CheckOneRow(stage, inputs->tensors); !one) return one;
   if (inputs->empty) {
     TellAnswer(place, call.tensors.NothingFrom(stage));
     Free(place);

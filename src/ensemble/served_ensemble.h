@@ -168,6 +168,7 @@ class ServedEnsemble final : public std::enable_shared_from_this<ServedEnsemble>
   void Do(const StartRun& action);
   void Do(const CancelRun& action);
   void Do(const PipelineEnd& end);
+  Status CheckOneRow(StageId stage, std::span<const InputTensor> inputs) const;
   // The step's call. What comes of it is an event.
   Status Send(std::uint32_t place);
   // The model that runs the step now, if it is still as the ensemble knows it.

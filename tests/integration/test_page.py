@@ -16,7 +16,8 @@ import time
 import unittest
 
 import browser
-from serving import SLOW_MS, SOURCE, WAIT_S, Server, add_model, make_certificate
+from serving import (SLOW_MS, SOURCE, WAIT_S, Server, add_model, make_certificate,
+                     slow_profile)
 from test_isolate import Isolated, engine_processes
 
 IMAGE = "<img src=x onerror=document.title='run'>"
@@ -26,11 +27,11 @@ TOKENS = ("reader read reader-0123456789abcdef\n"
           "caller infer caller-0123456789abcdef\n")
 
 
-def emulated(root, name="slow", slo_ms=60_000):
+def emulated(root, name="slow", slo_ms=60_000, more=""):
     add_model(root, name, f'name: "{name}"\nplatform: "emulated"\nmax_batch_size: 1\n'
               'input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
               'output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
-              f'parameters {{ key: "slo_ms" value: {{ string_value: "{slo_ms}" }} }}\n')
+              f'parameters {{ key: "slo_ms" value: {{ string_value: "{slo_ms}" }} }}\n{more}')
 
 
 def with_strange_name(root):
@@ -154,11 +155,12 @@ class PageTest(unittest.TestCase):
     @unittest.skipUnless(AXE.exists(), "there is no axe-core: ./run test installs it")
     def test_axe_finds_no_fault(self):
         def fill(root):
-            emulated(root, slo_ms=SLOW_MS // 2)
-            emulated(root, "quiet")
+            emulated(root, slo_ms=2 * SLOW_MS)
+            emulated(root, "without_latencies")
         over = threading.Event()
-        with contextlib.closing(Server("--expiry", "never", fill=fill)) as server:
-            caller = self.call_on(server, "slow", over)
+        with contextlib.closing(Server("--expiry", "never", "--policy", "fifo:batch=1",
+                                       fill=fill)) as server:
+            callers = [self.call_on(server, "slow", over) for _ in range(4)]
             try:
                 for looks in ({}, {"dark": True}, {"width": 360, "height": 740}):
                     page = self.open(server, **looks)
@@ -175,15 +177,21 @@ class PageTest(unittest.TestCase):
                     self.assertEqual(faults, [], looks)
             finally:
                 over.set()
-                caller.join()
+                for each in callers:
+                    each.join()
 
     def test_many_models_and_lanes_are_shown_without_growing_or_stuttering(self):
         """The seconds of TACTUS_PAGE_S (60 are asked for), or the ten that a newcomer has."""
         seconds = float(os.environ.get("TACTUS_PAGE_S", "10"))
 
         def fill(root):
+            emulated(root)
             for i in range(64):
-                emulated(root, f"m{i:02}")
+                emulated(root, f"m{i:02}", more='parameters { key: "profile" value: '
+                         '{ string_value: "profile.json" } }\n')
+                profile = slow_profile()
+                profile["models"][0]["name"] = f"m{i:02}"
+                (root / f"m{i:02}" / "profile.json").write_text(json.dumps(profile))
         over = threading.Event()
         with contextlib.closing(Server("--lanes", "16", "--allow-other-machine",
                                        fill=fill)) as server:
@@ -204,7 +212,7 @@ class PageTest(unittest.TestCase):
                 print(f"64 models, 16 lanes, {seconds:.0f} s: heap {heaps} bytes, {frames} frames, "
                       f"the slowest after {slowest:.0f} ms")
                 self.assertGreater(frames, 0)
-                self.assertEqual(page.evaluate("document.getElementById('models').rows.length"), 64)
+                self.assertEqual(page.evaluate("document.getElementById('models').rows.length"), 65)
                 self.assertEqual(page.evaluate("laneNow.length"), 16)
                 # Bars of a minute are kept: some 100 bytes each, 40 batches a second.
                 self.assertLess(heaps[-1] - heaps[0], 2_000_000)

@@ -70,7 +70,8 @@ TEST(Classify, OfAModelWithoutBatchesAllElementsAreOneRow) {
 TEST(Classify, OfAModelThatHadOrMayGetABatchEachRowHasItsOwn) {
   const std::uint32_t classes[] = {1};
   InferReply reply = ReplyOf<float>(DataType::kFp32, {2, 2}, {1, 2, 4, 3}, 0);
-  ModelSpec model = *reply.model;
+  const auto before = reply.model;  // the output's name is its
+  ModelSpec model = *before;
   model.rows_in_front = true;
   reply.model = std::make_shared<const ModelSpec>(model);
   ASSERT_TRUE(Classify(classes, reply));
