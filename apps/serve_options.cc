@@ -321,6 +321,10 @@ void DeclareHeld(ServeOptions& o, CLI::App& command) {
       "their last byte is written; beyond them new calls are refused");
 }
 
+void DeclarePage(ServeOptions& o, CLI::App& command) {
+  command.add_flag("--ui,!--no-ui", o.ui, "The live page at /ui of the HTTP port");
+}
+
 void DeclareEnd(ServeOptions& o, CLI::App& command) {
   DeclareConfigFile(command);
   AddOption(command, "--trace-file", o.trace_file, KeptFile(),
@@ -393,7 +397,7 @@ void Declare(ServeOptions& o, CLI::App& command) {
   DeclareNetwork(o, command);
   DeclareAutoscale(o, command);
   command.option_defaults()->group(kPlain);
-  command.add_flag("--ui,!--no-ui", o.ui, "The live page at /ui of the HTTP port");
+  DeclarePage(o, command);
   AddOption(command, "--journal", o.journal, KeptFile(),
             "Record every event and decision in this file, for `tactus replay`");
   DeclareEnd(o, command);
@@ -416,6 +420,7 @@ void DeclareFrontEnd(ServeOptions& o, CLI::App& command) {
                  "any free one");
   DeclareNetwork(o, command);
   command.option_defaults()->group(kPlain);
+  DeclarePage(o, command);
   DeclareEnd(o, command);
   Arrange(command);
 }

@@ -32,15 +32,15 @@ ServeOptions OwnParts(ServeOptions o) {
   return WithFolders(std::move(o));
 }
 
-SiteFrontEnd::Options SiteOptionsOf(const ServeOptions& o, const PeerTls& tls,
-                                    ServingMetrics& metrics, const Log& log) {
+SiteFrontEnd::Options SiteOptionsOf(const ServeOptions& o, const PeerTls& tls, Observer& observer,
+                                    const Log& log) {
   return {.schedulers = o.schedulers,
           .tls = tls,
           .workers = o.most_workers,
           .queue_capacity = o.queue_capacity,
           .call_capacity = o.call_capacity,
           .pending_bytes = o.pending_mb << 20,
-          .observer = &metrics,
+          .observer = &observer,
           .say = [log](const std::string& line) { log->warn(line); }};
 }
 
@@ -112,6 +112,7 @@ FrontEnd::FrontEnd(const ServeOptions& options, const LogQueue& logs)
       logs_(logs),
       log_(logs.log()),
       metrics_(MetricsOptionsOf(o_, "granted", false)),
+      moments_(metrics_),
       door_("no scheduler with a worker has answered yet"),
       engines_("", EngineOptionsOf(own_)) {}
 
@@ -134,11 +135,13 @@ Status FrontEnd::Start() {
   if (Status free = ServerPorts::CheckFree(o_, *peers); !free) return free;
   if (Status routes = ServiceStack::CheckRoutes(o_); !routes) return routes;
 
-  site_ = std::make_unique<SiteFrontEnd>(SiteOptionsOf(o_, access_.tls, metrics_, log_));
+  site_ = std::make_unique<SiteFrontEnd>(SiteOptionsOf(o_, access_.tls, moments_, log_));
   site_->Start();
+  live_ = std::make_unique<LiveFeed>(LiveParts());
   auto ports = ServerPorts::Start(o_, {.service = door_,
                                        .access = access_,
                                        .logs = logs_,
+                                       .live = o_.ui ? live_.get() : nullptr,
                                        .metrics = [this] { return metrics_.Text(); },
                                        .unread = [this] { metrics_.OnUnread(); },
                                        .late = [this] { metrics_.OnLateAnswer(); }});
@@ -152,6 +155,29 @@ Status FrontEnd::Start() {
     return reading;
   });
   return {};
+}
+
+LiveFeed::Parts FrontEnd::LiveParts() {
+  return {.policy = "granted",
+          .lane = "server",
+          .moments = moments_,
+          .metrics = metrics_,
+          .read =
+              [this] {
+                if (!open_) return RuntimeReading{};
+                RuntimeReading reading = ReadingOf(site_->runtime(), service());
+                // There is a lane for each server that the site may have.
+                const auto ran = [](const LaneLoad& lane) { return lane.batches > 0; };
+                while (!reading.lanes.empty() && !ran(reading.lanes.back())) {
+                  reading.lanes.pop_back();
+                }
+                return reading;
+              },
+          .find = [this](const std::string& model,
+                         std::int64_t version) -> std::shared_ptr<const ModelSpec> {
+            auto found = service().Find(model, version);
+            return found ? *std::move(found) : nullptr;
+          }};
 }
 
 // The repository's host operators, and its pipelines.
@@ -172,13 +198,14 @@ Status FrontEnd::StartHost() {
                                                                     .runtime = site_->runtime(),
                                                                     .host = host_.get(),
                                                                     .tls = access_.tls,
-                                                                    .observer = metrics_,
+                                                                    .observer = moments_,
                                                                     .log = log_});
   return {};
 }
 
 Status FrontEnd::Open() {
   door_.Open(service());
+  open_ = true;
   if (Status opened = stack_ ? stack_->Open() : Status(); !opened) return opened;
   access_refresh_ = FollowAccess(access_.access);
   follow_ = std::make_unique<RepeatedTask>(
@@ -201,6 +228,7 @@ std::string FrontEnd::Text() const {
 // All ports at once, so that calls of clients and of other nodes have the same time.
 void FrontEnd::Stop() {
   const std::chrono::milliseconds grace(static_cast<std::int64_t>(o_.grace_s * 1000));
+  live_->Stop();
   ports_->Stop(grace, [&] {
     if (stack_ != nullptr) stack_->StopPeers(grace);
   });

@@ -3,6 +3,7 @@
 // a fleet's node, which is the whole site (docs/reference/cluster.md).
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +12,8 @@
 #include "cluster/site/site_models.h"
 #include "engines/engine_shelf.h"
 #include "platform/repeated_task.h"
+#include "server/live/live_feed.h"
+#include "server/live/live_moments.h"
 #include "server/metrics/serving_metrics.h"
 #include "service/starting_service.h"
 #include "serving/host_lanes.h"
@@ -49,6 +52,8 @@ class FrontEnd {
   FrontEnd(const ServeOptions& options, const LogQueue& logs);
   Status Start();
   Status StartHost();
+  // What the live page shows: no model before it is open.
+  LiveFeed::Parts LiveParts();
   InferenceService& service() const { return stack_ ? stack_->service() : site_->service(); }
 
   const ServeOptions o_;
@@ -57,12 +62,15 @@ class FrontEnd {
   const Log log_;
   ServerAccess access_;
   ServingMetrics metrics_;
+  LiveMoments moments_;
   StartingService door_;  // probes have an answer from the start on
   std::unique_ptr<SiteFrontEnd> site_;
   EngineShelf engines_;
   std::unique_ptr<SiteModels> models_;   // with explicit control: of the site's, those loaded
   std::unique_ptr<HostLanes> host_;      // with --models
   std::unique_ptr<ServiceStack> stack_;  // with --models
+  std::atomic<bool> open_{false};
+  std::unique_ptr<LiveFeed> live_;
   std::unique_ptr<ServerPorts> ports_;
   std::unique_ptr<RepeatedTask> access_refresh_;
   std::unique_ptr<RepeatedTask> follow_;

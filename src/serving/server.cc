@@ -186,6 +186,7 @@ Status Server::Open() {
   streams_ = std::make_unique<StreamSet>(stack_->service());
   live_ = std::make_unique<LiveFeed>(
       LiveFeed::Parts{.policy = o_.policy,
+                      .streams = true,
                       .moments = *moments_,
                       .metrics = *metrics_,
                       .read = [this] { return ReadingOf(device_->runtime(), stack_->service()); },

@@ -3,6 +3,7 @@ why a model misses, tokens and policies hold, and no name that a model has runs 
 
 Emulated models make figures known: a batch takes what the profile says."""
 
+import concurrent.futures
 import contextlib
 import http.client
 import json
@@ -18,6 +19,7 @@ import unittest
 import browser
 from serving import (SLOW_MS, SOURCE, WAIT_S, Server, add_model, make_certificate,
                      slow_profile)
+from site_processes import Site
 from test_isolate import Isolated, engine_processes
 
 IMAGE = "<img src=x onerror=document.title='run'>"
@@ -143,6 +145,28 @@ class PageTest(unittest.TestCase):
                 os.kill(process, signal.SIGKILL)
             page.await_true("document.getElementById('events').textContent"
                             ".includes('runs batches again')")
+
+    def test_a_front_end_shows_the_servers_of_its_site(self):
+        site = Site(schedulers=1, workers=2)
+        try:
+            site.leader()
+            page = browser.Browser()
+            self.addCleanup(page.close)
+            page.open(f"http://{site.http}/ui")
+            page.await_true("document.getElementById('about')?.textContent.includes('ready')")
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                for status, answer in pool.map(
+                        lambda i: site.infer("slow", [[i, 0, 0, 0]]), range(8)):
+                    self.assertEqual(status, 200, answer)
+            page.await_true("new Set(bars.map(bar => bar.lane)).size === 2")
+            page.await_true("document.getElementById('about').textContent"
+                            ".includes('policy granted, 2 servers')")
+            page.await_true("[...document.getElementById('models').rows].some(row => "
+                            "row.cells[0].textContent === 'slow' && "
+                            "row.cells[2].textContent === '100.0 %')")
+            self.assertEqual(page.errors, [])
+        finally:
+            site.close()
 
     def test_it_fits_small_and_dark_screens(self):
         with contextlib.closing(Server(fill=emulated)) as server:

@@ -32,7 +32,7 @@ std::optional<std::string> KeyGivenTwice(std::string_view json) {
     if (!objects.back().insert(WithUnderscores(key)).second && !twice) twice = key;
     return true;
   };
-  (void)nlohmann::json::parse(json, look, false);
+  [[maybe_unused]] const auto parsed = nlohmann::json::parse(json, look, false);
   return twice;
 }
 

@@ -231,6 +231,8 @@ std::string LiveFeed::StateText(const RuntimeReading& reading) const {
   }
   return TextOf({{"policy", parts_.policy},
                  {"lanes", reading.lanes.size()},
+                 {"lane", parts_.lane},
+                 {"streams", parts_.streams},
                  {"names", names_},
                  {"models", std::move(models)}});
 }

@@ -27,7 +27,9 @@ class LiveFeed {
 
   struct Parts {
     std::string policy;
-    LiveMoments& moments;  // of this feed alone
+    std::string lane = "lane";  // what a lane is called
+    bool streams = false;       // whether the server has /v2/streams
+    LiveMoments& moments;       // of this feed alone
     const ServingMetrics& metrics;
     std::function<RuntimeReading()> read;
     // Null for a model that is not served.

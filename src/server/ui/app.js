@@ -16,7 +16,7 @@ const byId = id => document.getElementById(id);
 const show = (id, text) => { const at = byId(id); if (at.textContent !== text) at.textContent = text; };
 const shown = (value, digits = 1) => value === undefined ? "" : value.toFixed(digits);
 
-let state = { models: [], wanted: [], names: [], lanes: 0, policy: "" };
+let state = { models: [], wanted: [], names: [], lanes: 0, lane: "lane", policy: "" };
 let bars = [];             // {lane, model, exit, rows, start, end, late, failed, count}, oldest first
 let laneNow = [];          // [busy %, held]
 let history = [];          // a second each: {met, missed, waiting, busy}
@@ -116,7 +116,7 @@ function onState(next) {
   show("unloaded", left.length > 0 ? `not loaded: ${left.join(", ")}` : "");
   state.wanted = state.models.filter(model => !unwanted(model));
   const ready = state.models.filter(model => model.state === "READY").length;
-  show("about", `${ready} of ${state.models.length} models ready, policy ${state.policy}, ${state.lanes} ${state.lanes === 1 ? "lane" : "lanes"}`);
+  show("about", `${ready} of ${state.models.length} models ready, policy ${state.policy}, ${state.lanes} ${state.lane}${state.lanes === 1 ? "" : "s"}`);
   const legend = byId("legend");
   legend.replaceChildren(...state.names.map((name, i) => {
     const entry = document.createElement("span");
@@ -152,7 +152,7 @@ function onTick(tick) {
   if (tick.lost) tell(`${tick.lost} calls and batches came too fast to be shown`);
   if (!tick.models) return;
   tick.lanes.forEach(([, held], i) => {
-    if (laneNow[i] && laneNow[i][1] !== held) tell(`lane ${i} ${held ? "runs no batches for now: it died, is silent or is held by a run" : "runs batches again"}`);
+    if (laneNow[i] && laneNow[i][1] !== held) tell(`${state.lane} ${i} ${held ? "runs no batches for now: it died, is silent or is held by a run" : "runs batches again"}`);
   });
   laneNow = tick.lanes;
   showModels(tick.models);
@@ -275,7 +275,7 @@ function drawLanes() {
   for (let lane = 0; lane < lanes; ++lane) {
     const [busy, held] = laneNow[lane] || [0, 0];
     draw.fillStyle = held ? bad : front;
-    draw.fillText(held ? `lane ${lane} LOST` : `lane ${lane}  ${busy.toFixed(0)} %`, 6, (lane + 0.5) * row);
+    draw.fillText(held ? `${state.lane} ${lane} LOST` : `${state.lane} ${lane}  ${busy.toFixed(0)} %`, 6, (lane + 0.5) * row);
     draw.fillStyle = line;
     draw.fillRect(LEFT, (lane + 1) * row - 1, width - LEFT, 1);
   }
@@ -348,7 +348,7 @@ function choose(bar) {
   chosen = bar;
   if (!bar) return;
   const many = bar.count > 1 ? ` in ${bar.count} batches` : "";
-  show("bar", `${state.names[bar.model] || "?"}, exit ${exitOf(bar)}: ${bar.rows} rows${many} on lane ${bar.lane}, from ${(bar.start / 1000).toFixed(3)} s on for ${(bar.end - bar.start).toFixed(1)} ms, ${endOf(bar)}`);
+  show("bar", `${state.names[bar.model] || "?"}, exit ${exitOf(bar)}: ${bar.rows} rows${many} on ${state.lane} ${bar.lane}, from ${(bar.start / 1000).toFixed(3)} s on for ${(bar.end - bar.start).toFixed(1)} ms, ${endOf(bar)}`);
 }
 
 function pause(on) {
@@ -382,7 +382,7 @@ function step(by) {
 async function watchStreams() {
   for (;;) {
     try {
-      const answer = await fetch(STREAMS, { headers: headers(), cache: "no-store" });
+      const answer = state.streams && await fetch(STREAMS, { headers: headers(), cache: "no-store" });
       if (answer.ok) showStreams((await answer.json()).streams);
     } catch { /* the other connection says so */ }
     await new Promise(done => setTimeout(done, 1000));
