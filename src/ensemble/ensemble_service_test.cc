@@ -309,6 +309,28 @@ TEST(EnsembleService, AStepThatBatchesAgainTakesTheRowsThatAreUnderWay) {
   EXPECT_EQ(asked.reply().outputs[1].shape, (Shape{2, 3}));
 }
 
+// The runtime refuses a model that was replaced between Find and Infer.
+TEST(EnsembleService, AStepWhoseModelWasReplacedJustNowIsSentAgain) {
+  EnsembleBench bench;
+  DeclareRows(bench, AnswerRule::kEach, false);
+  auto& asked = bench.Call("rows", {4}, {1, 2, 3, 4});
+  int refused = 0;
+  bench.steps.refuses = [&](const ModelSpec& model) {
+    if (model.name != "read" || refused > 0) return false;
+    ++refused;
+    bench.steps.Add(model);
+    return true;
+  };
+  bench.steps.refusal = ErrorCode::kUnavailable;
+  bench.steps.Answer(bench.steps.Of("find").id, {{{2, 2}, {10, 11, 20, 21}}});
+  EXPECT_EQ(refused, 1);
+  ASSERT_EQ(bench.steps.CountOf("read"), 2u);
+  for (int i = 0; i < 2; ++i) {
+    bench.steps.Answer(bench.steps.held.front().id, {{{1, 3}, {1, 2, 3}}});
+  }
+  EXPECT_EQ(asked.reply().outputs[1].shape, (Shape{2, 3}));
+}
+
 // Else it would depend on the values of an answer whether a call of two rows is one.
 TEST(EnsembleService, AStepThatOthersRunForRowByRowTakesOneRow) {
   EnsembleBench bench;

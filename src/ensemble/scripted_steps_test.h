@@ -133,7 +133,7 @@ class ScriptedSteps final : public InferenceService {
     const CallId id = next_++;
     if (refuses && refuses(*call.model)) {
       InferReply reply;
-      reply.status = Fail(ErrorCode::kResourceExhausted, "the queue is full");
+      reply.status = Fail(refusal, "the queue is full");
       reply.served.outcome = Outcome::kShed;
       reply.refused = true;
       const auto answer = std::move(call.reply);
@@ -177,6 +177,7 @@ class ScriptedSteps final : public InferenceService {
   std::map<std::string, ModelSpec> on_disk;
   std::string unserved;  // may be called, and is not ready
   std::function<bool(const ModelSpec&)> refuses;
+  ErrorCode refusal = ErrorCode::kResourceExhausted;  // as what it refuses
   bool runs_on = false;
   std::shared_ptr<const std::vector<std::vector<float>>> last_storage;
   std::int64_t queue_us = 100;  // of what Answer answers

@@ -10,6 +10,7 @@
 #include "ensemble/step_tensors.h"
 #include "platform/held_turns.h"
 #include "service/deadline.h"
+#include "service/same_tensors.h"
 
 namespace tactus {
 namespace {
@@ -25,13 +26,6 @@ DropReason ReasonOf(Outcome outcome) {
   if (outcome == Outcome::kCancelled) return DropReason::kCancelled;
   if (outcome == Outcome::kShed) return DropReason::kShed;
   return kFailed;
-}
-
-bool SameTensors(const std::vector<TensorSpec>& a, const std::vector<TensorSpec>& b) {
-  return std::ranges::equal(a, b, [](const TensorSpec& x, const TensorSpec& y) {
-    return x.name == y.name && x.type == y.type && x.dims == y.dims && x.optional == y.optional &&
-           x.any_shape == y.any_shape;
-  });
 }
 
 std::vector<Pipeline> One(Pipeline pipeline) {
@@ -171,6 +165,11 @@ void ServedEnsemble::Handle(Due& event) {
 
 void ServedEnsemble::Handle(Replied& event) {
   const Run run = runs_[event.run];
+  if (WasReplaced(run, event.reply)) {
+    around_->timer.Cancel(run.due);
+    actions_.emplace_back(StartRun{event.run});
+    return;
+  }
   Note(run, event.reply.served);
   if (!run.told && event.reply.status) {
     TellAnswer(event.run, std::move(event.reply));
@@ -178,6 +177,14 @@ void ServedEnsemble::Handle(Replied& event) {
     Tell(event.run, event.reply.status.error(), ReasonOf(event.reply.served.outcome));
   }
   Free(event.run);
+}
+
+// Between Find and Infer, so that it was refused and may be sent again.
+bool ServedEnsemble::WasReplaced(const Run& run, const InferReply& reply) const {
+  if (run.told || run.cancelled || !reply.refused || reply.status) return false;
+  if (reply.status.error().code != ErrorCode::kUnavailable || now_ >= run.deadline) return false;
+  const auto now = ModelOf(run.key.run.stage);
+  return now && now->get() != run.model;
 }
 
 void ServedEnsemble::Note(const Run& run, const ServedBy& served) {
@@ -363,6 +370,7 @@ Status ServedEnsemble::Send(std::uint32_t place) {
     return {};
   }
   InferCall step;
+  runs_[place].model = model->get();
   step.model = *std::move(model);
   step.inputs = std::move(inputs->tensors);
   step.keepalive = std::move(inputs->keepalive);

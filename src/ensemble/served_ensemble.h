@@ -123,8 +123,9 @@ class ServedEnsemble final : public std::enable_shared_from_this<ServedEnsemble>
     TimePoint began;
     std::uint64_t number = 0;  // unlike any other run's
     CallId call = 0;
-    std::size_t in_call = 0;  // its position among its call's runs
-    DeadlineTimer::Key due;   // where somebody looks whether it is late
+    const ModelSpec* model = nullptr;  // that it was sent to; to be compared alone
+    std::size_t in_call = 0;           // its position among its call's runs
+    DeadlineTimer::Key due;            // where somebody looks whether it is late
     bool sent = false;
     bool cancelled = false;
     bool told = false;  // the Flow knows its end
@@ -162,6 +163,7 @@ class ServedEnsemble final : public std::enable_shared_from_this<ServedEnsemble>
   void Handle(Arrived& event);
   void Handle(Replied& event);
   void Note(const Run& run, const ServedBy& served);
+  bool WasReplaced(const Run& run, const InferReply& reply) const;
   void Handle(Left& event);
   void Handle(Due& event);
   void CarryOut();

@@ -13,6 +13,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
+#include <boost/system/system_error.hpp>
 
 namespace tactus {
 namespace {
@@ -42,7 +43,8 @@ asio::awaitable<HttpReply> Exchange(const HttpEndpoint& endpoint,
 }  // namespace
 
 Expected<HttpReply> PostOnce(const HttpEndpoint& endpoint, std::string_view path,
-                             std::string_view content_type, std::string body, Duration timeout) {
+                             std::string_view content_type, std::string body, Duration timeout,
+                             const std::stop_token& stop) {
   http::request<http::string_body> request(http::verb::post, {path.data(), path.size()}, 11);
   request.set(http::field::host, endpoint.text());
   request.set(http::field::content_type, {content_type.data(), content_type.size()});
@@ -62,10 +64,13 @@ Expected<HttpReply> PostOnce(const HttpEndpoint& endpoint, std::string_view path
                      }
                      try {
                        std::rethrow_exception(thrown);
+                     } catch (const boost::system::system_error& why) {
+                       fault = why.code().message();  // what() names a line of a library
                      } catch (const std::exception& why) {
                        fault = why.what();
                      }
                    });
+    const std::stop_callback stopped(stop, [&context] { context.stop(); });
     // Looking up a name has a timeout of the system's own.
     context.run_for(2 * timeout);
   } catch (const std::exception& why) {

@@ -1,6 +1,7 @@
 // One POST over HTTP/1.1, in the clear, for those who seldom need one.
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -23,9 +24,10 @@ struct HttpReply {
 };
 
 // On a connection of its own. kUnavailable, with the cause, where no whole answer came in
-// `timeout`, or in twice that where the name had to be looked up: nobody knows then whether the
-// other side has acted.
+// `timeout`, or in twice that where the name had to be looked up, or before `stop`: nobody knows
+// then whether the other side has acted.
 Expected<HttpReply> PostOnce(const HttpEndpoint& endpoint, std::string_view path,
-                             std::string_view content_type, std::string body, Duration timeout);
+                             std::string_view content_type, std::string body, Duration timeout,
+                             const std::stop_token& stop = {});
 
 }  // namespace tactus

@@ -251,11 +251,12 @@ class Binding {
       if (!id.valid() || (id == reader && edge.passing == TensorPassing::kRows)) continue;
       const ModelSpec& spec = *models_[id.value()];
       if (!spec.assumed_batch) continue;
-      return WrongStage(stages_[id.value()],
-                        fmt::format("what a row of '{}' is depends on whether model '{}' batches, "
-                                    "and nobody has stated that: write max_batch_size into its "
-                                    "config.pbtxt, without the parameter `batch` (now it is {})",
-                                    as, spec.name, spec.max_batch));
+      return WrongStage(
+          stages_[id.value()],
+          fmt::format("what a row of '{}' is depends on whether model '{}' batches, "
+                      "and nobody has stated that: write max_batch_size into its "
+                      "config.pbtxt, without the parameter `batch` (it is served with {} now)",
+                      as, spec.name, spec.max_batch));
     }
     return {};
   }

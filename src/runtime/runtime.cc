@@ -360,8 +360,15 @@ CallId Runtime::Body::Infer(InferCall&& call) {
     return Refuse(call, ErrorCode::kResourceExhausted, kNoMemory);
   }
   std::shared_ptr<ServedModel> model = repository->Acquire(call.model.get());
-  if (model == nullptr) {
-    return Refuse(call, ErrorCode::kUnavailable, "the model was unloaded just now");
+  if (model == nullptr) {  // since Find
+    if (call.model != nullptr) model = repository->AcquireInstead(*call.model);
+    if (model == nullptr) {
+      return Refuse(call, ErrorCode::kUnavailable, "the model was unloaded just now");
+    }
+    call.model = {model, &model->spec};
+    for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+      call.inputs[i].name = call.model->inputs[i].name;
+    }
   }
   PendingCall* pending = slab.Acquire(InputBytes(call), call.begun);
   if (pending == nullptr) {

@@ -20,10 +20,13 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 
 
 class Collector:
-    """Answers the first requests with `first`, then 200. Keeps the spans of those with 200."""
+    """Answers the first requests with `first`, then 200 and `says`; `mute`: none, until it is
+    closed. Keeps the spans of those with 200."""
 
-    def __init__(self, first=(), port=0):
+    def __init__(self, first=(), port=0, says=b"", mute=False):
         self.spans = []
+        self.asked = 0
+        self.over = threading.Event()
         self.changed = threading.Condition()
         answers = list(first)
         collector = self
@@ -31,6 +34,12 @@ class Collector:
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
+                with collector.changed:
+                    collector.asked += 1
+                    collector.changed.notify_all()
+                if mute:
+                    collector.over.wait()
+                    return
                 status = answers.pop(0) if answers else 200
                 if (self.path, self.headers["Content-Type"]) != ("/v1/traces",
                                                                  "application/x-protobuf"):
@@ -38,8 +47,9 @@ class Collector:
                 if status == 200:
                     collector.keep(body)
                 self.send_response(status)
-                self.send_header("Content-Length", "0")
+                self.send_header("Content-Length", str(len(says)))
                 self.end_headers()
+                self.wfile.write(says)
 
             def log_message(self, *_):
                 pass
@@ -68,6 +78,7 @@ class Collector:
             return whole()
 
     def close(self):
+        self.over.set()
         self.http.shutdown()
         self.http.server_close()
 
@@ -189,7 +200,7 @@ class OtlpTest(unittest.TestCase):
             with served(f"http://127.0.0.1:{port}") as server:
                 for _ in range(3):
                     over_http(server, parent(True)[2])
-                time.sleep(1.2)  # it has been tried
+                server.await_line("Connection refused: spans wait; see that a collector")
                 taken.close()
                 with contextlib.closing(Collector(port=port)) as collector:
                     self.assertEqual(len(collector.calls(3)), 3)
@@ -201,7 +212,41 @@ class OtlpTest(unittest.TestCase):
                 over_http(server, parent(True)[2])
                 server.await_line("the collector answers 400 for POST /v1/traces")
                 server.terminate()
-                server.await_line("--otlp: 1 traces were lost")
+                server.await_line(": 3 spans were lost")
+
+    def test_what_a_collector_takes_in_part_is_counted(self):
+        refuses = trace_service_pb2.ExportTraceServiceResponse()
+        refuses.partial_success.rejected_spans = 2
+        refuses.partial_success.error_message = "too old"
+        with contextlib.closing(Collector(says=refuses.SerializeToString())) as collector, \
+                served(collector.url) as server:
+            over_http(server, parent(True)[2])
+            server.await_line("the collector refuses some: too old")
+            server.terminate()
+            server.await_line(": 2 spans were lost")
+
+    def test_a_collector_that_never_answers_holds_up_neither_calls_nor_the_stop(self):
+        with contextlib.closing(Collector(mute=True)) as collector, \
+                served(collector.url) as server:
+            over_http(server, parent(True)[2])
+            with collector.changed:
+                self.assertTrue(collector.changed.wait_for(lambda: collector.asked,
+                                                           serving.WAIT_S))
+            over_http(server, parent(True)[2])
+            self.assertEqual(server.terminate(), 0)
+            server.await_line("spans were lost")
+
+    def test_a_long_id_costs_no_other_call_its_spans(self):
+        with contextlib.closing(Collector()) as collector, served(collector.url) as server:
+            body = {"id": "x" + "\u00e9" * 300, "inputs": [
+                {"name": "INPUT0", "shape": [1, 4], "datatype": "FP32", "data": [1, 2, 3, 4]}]}
+            status, _, answer = server.post("/v2/models/m/infer", json.dumps(body).encode(),
+                                            {"traceparent": parent(True)[2]})
+            self.assertEqual(status, 200, answer)
+            [call] = collector.calls(1)
+            [said] = [each.value.string_value for each in call.attributes
+                      if each.key == "tactus.request_id"]
+            self.assertEqual(said, "x" + "\u00e9" * 127)
 
     def test_what_is_no_collector_is_refused_at_the_start(self):
         for arguments, expected in ((["--otlp", "https://127.0.0.1:4318"], "https is not spoken"),

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cluster/steps/routed_steps_body.h"
+#include "service/same_tensors.h"
 
 namespace tactus {
 namespace {
@@ -12,13 +13,8 @@ namespace {
 constexpr auto kAskAgain = std::chrono::milliseconds(200);
 
 bool SameModel(const ModelSpec& a, const ModelSpec& b) {
-  const auto same = [](const std::vector<TensorSpec>& x, const std::vector<TensorSpec>& y) {
-    return std::ranges::equal(x, y, [](const TensorSpec& s, const TensorSpec& t) {
-      return s.name == t.name && s.type == t.type && s.dims == t.dims && s.optional == t.optional &&
-             s.any_shape == t.any_shape;
-    });
-  };
-  return a.max_batch == b.max_batch && same(a.inputs, b.inputs) && same(a.outputs, b.outputs);
+  return a.max_batch == b.max_batch && SameTensors(a.inputs, b.inputs) &&
+         SameTensors(a.outputs, b.outputs);
 }
 
 }  // namespace

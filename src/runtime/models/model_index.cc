@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "runtime/models/model_repository.h"
+#include "service/same_tensors.h"
 
 namespace tactus {
 namespace {
@@ -61,6 +62,18 @@ std::shared_ptr<ServedModel> ModelRepository::Acquire(const ModelSpec* spec) con
   if (it == serving_.end()) return nullptr;
   it->second->outstanding.fetch_add(1, std::memory_order_relaxed);
   return it->second;
+}
+
+std::shared_ptr<ServedModel> ModelRepository::AcquireInstead(const ModelSpec& gone) const {
+  const auto found = Find(gone.name, gone.version);
+  if (!found) return nullptr;
+  const ModelSpec& now = **found;
+  // One whose batch has ended takes the same tensors, whole.
+  const bool rows = now.max_batch == gone.max_batch || now.batch_origin == BatchOrigin::kDisproved;
+  if (!rows || !SameTensors(now.inputs, gone.inputs) || !SameTensors(now.outputs, gone.outputs)) {
+    return nullptr;
+  }
+  return Acquire(found->get());
 }
 
 Status ModelRepository::ModelReady(std::string_view model, std::int64_t version) const {

@@ -11,6 +11,7 @@
 
 #include "base/memory_guard.h"
 #include "runtime/models/model_host.h"
+#include "service/same_tensors.h"
 
 namespace tactus {
 namespace {
@@ -43,13 +44,6 @@ std::string SloOf(const ModelSpec& spec) {
   return spec.slo > Duration{} ? fmt::format("SLO {:.6g} ms", ToMillis(spec.slo)) : "no SLO";
 }
 
-bool TakesTheSame(const std::vector<TensorSpec>& before, const std::vector<TensorSpec>& now) {
-  const auto same = [](const TensorSpec& a, const TensorSpec& b) {
-    return a.name == b.name && a.type == b.type && a.dims == b.dims && a.optional == b.optional;
-  };
-  return std::ranges::equal(before, now, same);
-}
-
 // Parameters that are not told by themselves.
 std::map<std::string, std::string> RestOf(std::map<std::string, std::string> parameters) {
   for (const char* const told : {"slo_ms", "priority"}) parameters.erase(told);
@@ -66,8 +60,8 @@ std::string ChangesOf(const ModelSpec& before, const ModelSpec& now) {
   change(fmt::format("priority {}", before.priority), fmt::format("priority {}", now.priority));
   change(BatchesOf(before), BatchesOf(now));
   change(fmt::format("{} exits", before.exits.size()), fmt::format("{} exits", now.exits.size()));
-  if (!TakesTheSame(before.inputs, now.inputs)) changes.push_back("other inputs");
-  if (!TakesTheSame(before.outputs, now.outputs)) changes.push_back("other outputs");
+  if (!SameTensors(before.inputs, now.inputs)) changes.push_back("other inputs");
+  if (!SameTensors(before.outputs, now.outputs)) changes.push_back("other outputs");
   if (RestOf(before.parameters) != RestOf(now.parameters)) changes.push_back("other parameters");
   if (before.assumed_batch.has_value() != now.assumed_batch.has_value()) {
     changes.push_back(now.assumed_batch ? "its batch is assumed" : "its batch is declared");

@@ -88,6 +88,8 @@ class ModelRepository {
   // The model behind a spec that Find returned, held against retirement by its `outstanding` count,
   // which the caller takes back when the call is answered. Null if it no longer serves.
   std::shared_ptr<ServedModel> Acquire(const ModelSpec* spec) const;
+  // The same of the one that serves in its place: its version loaded anew, with the same tensors.
+  std::shared_ptr<ServedModel> AcquireInstead(const ModelSpec& gone) const;
   bool Ready() const;
   // As InferenceService's.
   Status ModelReady(std::string_view model, std::int64_t version) const;

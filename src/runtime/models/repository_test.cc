@@ -269,6 +269,21 @@ TEST_F(Repository, ReplacingAModelUnderTrafficLosesNothing) {
   EXPECT_EQ(h.engine.loaded(), 1u);
 }
 
+// Without this, a call between Find and Infer was refused with each reload.
+TEST_F(Repository, ACallFindsWhatServesInPlaceOfItsModel) {
+  Add("a", 1);
+  Harness h(Profiled());
+  RepositoryOptions options = Options(ModelControl::kExplicit);
+  options.load = {"a"};
+  ASSERT_TRUE(h.runtime->Start(options));
+  const auto before = *h.runtime->Find("a", -1);
+  ASSERT_TRUE(h.runtime->Load("a", ""));
+  ASSERT_NE(before, *h.runtime->Find("a", -1));
+  const InferReply& reply = h.replies.Await(h.SendTo(before, {1, 2}, {1, 2}));
+  EXPECT_TRUE(reply.status) << reply.status.error().message;
+  EXPECT_EQ(reply.model, *h.runtime->Find("a", -1));
+}
+
 TEST_F(Repository, PollingFindsNewBrokenAndRemovedModels) {
   Add("a", 1);
   RepositoryOptions options = Options(ModelControl::kPoll);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include "base/rng.h"
 #include "otlp_trace.pb.h"
 #include "platform/process.h"
+#include "server/kserve/json_text.h"
 
 namespace tactus {
 namespace {
@@ -18,6 +20,10 @@ constexpr std::chrono::seconds kGather{1};
 constexpr std::chrono::seconds kLongestPause{30};
 constexpr Duration kTimeout = Seconds(10);
 constexpr Duration kLastTimeout = Seconds(1);
+constexpr std::chrono::seconds kLastOnes{1};
+
+// Proto's strings are UTF-8: one that is not would cost the whole body.
+std::string Text(std::string_view text) { return std::string(text.substr(0, Utf8Prefix(text))); }
 
 template <class Holder>
 otlp::AnyValue& Attribute(Holder& holder, std::string_view key) {
@@ -33,14 +39,14 @@ class SpanMaker {
             const std::function<std::uint64_t()>& random)
       : spans_(spans), trace_id_(std::move(trace_id)), since_1970_(since_1970), random_(random) {}
 
-  otlp::Span& Add(std::string name, std::string_view parent, Trace::Instant start,
+  otlp::Span& Add(std::string_view name, std::string_view parent, Trace::Instant start,
                   Trace::Instant end) {
     otlp::Span& span = *spans_.add_spans();
     span.set_trace_id(trace_id_);
     const std::uint64_t id = std::max<std::uint64_t>(random_(), 1);  // 0 is none
     span.set_span_id(std::string(reinterpret_cast<const char*>(&id), sizeof id));
     span.set_parent_span_id(std::string(parent));
-    span.set_name(std::move(name));
+    span.set_name(Text(name));
     span.set_kind(otlp::Span::INTERNAL);
     span.set_start_time_unix_nano(At(start));
     span.set_end_time_unix_nano(At(end));
@@ -72,7 +78,7 @@ bool IsServersFault(Outcome outcome) {
 void AddHow(otlp::Span& span, Outcome outcome, int batch, const std::string& exit) {
   Attribute(span, "tactus.outcome").set_string_value(std::string(Name(outcome)));
   if (batch > 0) Attribute(span, "tactus.batch").set_int_value(batch);
-  if (!exit.empty()) Attribute(span, "tactus.exit").set_string_value(exit);
+  if (!exit.empty()) Attribute(span, "tactus.exit").set_string_value(Text(exit));
   if (!IsServersFault(outcome)) return;
   span.mutable_status()->set_code(otlp::Status::ERROR);
   span.mutable_status()->set_message(std::string(Name(outcome)));
@@ -82,10 +88,10 @@ void AddSpans(const Trace& trace, SpanMaker make) {
   const std::string parent = trace.parent ? Bytes(trace.parent->span) : "";
   otlp::Span& whole = make.Add("infer " + trace.model, parent, trace.received, trace.answered);
   whole.set_kind(otlp::Span::SERVER);
-  Attribute(whole, "tactus.model").set_string_value(trace.model);
+  Attribute(whole, "tactus.model").set_string_value(Text(trace.model));
   Attribute(whole, "tactus.version").set_int_value(trace.version);
   if (!trace.request_id.empty()) {
-    Attribute(whole, "tactus.request_id").set_string_value(trace.request_id);
+    Attribute(whole, "tactus.request_id").set_string_value(Text(trace.request_id));
   }
   if (trace.emulated) Attribute(whole, "tactus.emulated").set_bool_value(true);
   AddHow(whole, trace.outcome, trace.batch, trace.exit);
@@ -118,7 +124,8 @@ Expected<OtlpAddress> ParseOtlpUrl(std::string_view url) {
                     "OTLP over HTTP (https is not spoken: let a collector on this machine do that)",
                     url));
   };
-  if (!url.starts_with(kScheme)) return wrong();
+  const auto strange = [](char c) { return c <= ' ' || c > '~'; };
+  if (!url.starts_with(kScheme) || std::ranges::any_of(url, strange)) return wrong();
   const std::string_view rest = url.substr(kScheme.size());
   const std::size_t slash = std::min(rest.find('/'), rest.size());
   std::string place(rest.substr(0, slash));
@@ -147,6 +154,8 @@ std::string OtlpBody(std::span<const Trace> traces, std::chrono::nanoseconds sin
   return request.SerializeAsString();
 }
 
+std::size_t SpansOf(const Trace& trace) { return 1 + trace.steps.size() + (trace.compute ? 2 : 0); }
+
 OtlpExporter::OtlpExporter(OtlpAddress to, std::function<void(const std::string&)> say)
     : to_(std::move(to)), say_(std::move(say)), thread_([this] { Run(); }) {}
 
@@ -155,21 +164,26 @@ OtlpExporter::~OtlpExporter() {
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
+  stopped_.request_stop();
   changed_.notify_all();
   thread_.join();
-  if (lost_ > 0) say_(fmt::format("--otlp: {} traces were lost", lost_));
+  if (lost_ > 0) Say(fmt::format("{} spans were lost", lost_));
 }
 
 void OtlpExporter::Add(Trace trace) {
+  const std::size_t spans = SpansOf(trace);
   bool full = false;
   bool enough = false;
   {
     const std::lock_guard lock(mutex_);
-    full = waiting_.size() >= kMostWaiting;
-    if (!full) waiting_.push_back(std::move(trace));
-    enough = waiting_.size() == kMostInOne;
+    full = spans_ + spans > kMostSpans;
+    if (!full) {
+      enough = spans_ < kSpansInOne && spans_ + spans >= kSpansInOne;
+      spans_ += spans;
+      waiting_.push_back(std::move(trace));
+    }
   }
-  if (full) Lose(1, "the collector is away, or too slow for so many");
+  if (full) Lose(spans, "the collector is away, or too slow for so many; trace fewer calls");
   if (enough) changed_.notify_all();
 }
 
@@ -178,52 +192,83 @@ std::uint64_t OtlpExporter::lost() const {
   return lost_;
 }
 
-void OtlpExporter::Lose(std::uint64_t traces, const std::string& why) {
+void OtlpExporter::Say(const std::string& what) const {
+  say_(fmt::format("--otlp {}: {}", to_.endpoint.text(), what));
+}
+
+void OtlpExporter::Lose(std::uint64_t spans, const std::string& why) {
   bool first = false;
   {
     const std::lock_guard lock(mutex_);
     first = lost_ == 0;
-    lost_ += traces;
+    lost_ += spans;
   }
-  if (!first) return;
-  say_(
-      fmt::format("--otlp {}: {}; serving goes on without these traces", to_.endpoint.text(), why));
+  if (first) Say(fmt::format("{}; serving goes on without these spans", why));
 }
 
-bool OtlpExporter::Send(const std::vector<Trace>& traces, Duration timeout) {
-  // Traces of several servers meet in one collector.
-  thread_local Rng random = Rng::Stream(UniqueNumber(), "spans");
-  const auto reply = PostOnce(to_.endpoint, to_.path, "application/x-protobuf",
-                              OtlpBody(traces, Since1970(), [] { return random.Next(); }), timeout);
-  if (!reply || IsBusy(reply->status)) return false;
+bool OtlpExporter::Send(const Body& body, bool last) {
+  const auto reply =
+      PostOnce(to_.endpoint, to_.path, "application/x-protobuf", body.bytes,
+               last ? kLastTimeout : kTimeout, last ? std::stop_token() : stopped_.get_token());
+  if (!reply || IsBusy(reply->status)) {
+    const std::string why =
+        reply ? fmt::format("the collector answers {}", reply->status) : reply.error().message;
+    if (!std::exchange(away_, true) && !stopped_.stop_requested()) {
+      Say(fmt::format("{}: spans wait; see that a collector takes OTLP over HTTP there", why));
+    }
+    return false;
+  }
+  away_ = false;
+  otlp::ExportTraceServiceResponse taken;
   if (reply->status / 100 != 2) {
-    Lose(traces.size(),
-         fmt::format("the collector answers {} for POST {}", reply->status, to_.path));
+    Lose(body.spans, fmt::format("the collector answers {} for POST {}", reply->status, to_.path));
+  } else if (taken.ParseFromString(reply->body) && taken.partial_success().rejected_spans() > 0) {
+    Lose(static_cast<std::uint64_t>(taken.partial_success().rejected_spans()),
+         "the collector refuses some: " + taken.partial_success().error_message().substr(0, 300));
   }
   return true;
 }
 
+OtlpExporter::Body OtlpExporter::Take(std::unique_lock<std::mutex>& lock) {
+  // Traces of several servers meet in one collector.
+  thread_local Rng random = Rng::Stream(UniqueNumber(), "spans");
+  Body body;
+  std::vector<Trace> traces;
+  while (!waiting_.empty() && body.spans < kSpansInOne) {
+    traces.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+    body.spans += SpansOf(traces.back());
+  }
+  if (traces.empty()) return body;
+  lock.unlock();
+  body.bytes = OtlpBody(traces, Since1970(), [] { return random.Next(); });
+  lock.lock();
+  return body;
+}
+
 void OtlpExporter::Run() {
   std::chrono::seconds pause = kGather;
+  Body body;
   std::unique_lock lock(mutex_);
-  for (;;) {
-    const bool waits = pause > kGather;  // the collector is away
+  for (bool last = false; !last;) {
     changed_.wait_for(lock, pause,
-                      [&] { return stop_ || (!waits && waiting_.size() >= kMostInOne); });
-    const bool last = stop_;
-    const std::size_t count = last ? waiting_.size() : std::min(waiting_.size(), kMostInOne);
-    if (count > 0) {
-      const auto some = static_cast<std::ptrdiff_t>(count);
-      const std::vector<Trace> batch(waiting_.begin(), waiting_.begin() + some);
+                      [&] { return stop_ || (pause == kGather && spans_ >= kSpansInOne); });
+    last = stop_;
+    const auto end = std::chrono::steady_clock::now() + kLastOnes;
+    do {
+      if (body.bytes.empty()) body = Take(lock);
+      if (body.bytes.empty()) break;
       lock.unlock();
-      const bool sent = Send(batch, last ? kLastTimeout : kTimeout);
-      if (!sent && last) Lose(batch.size(), "the collector is away");
+      const bool sent = Send(body, last);
       lock.lock();
-      if (sent) waiting_.erase(waiting_.begin(), waiting_.begin() + some);
       pause = sent ? kGather : std::min(2 * pause, kLongestPause);
-    }
-    if (last) return;
+      if (!sent) break;
+      spans_ -= std::exchange(body, Body()).spans;
+    } while (last ? std::chrono::steady_clock::now() < end : !stop_ && spans_ >= kSpansInOne);
   }
+  const std::size_t left = spans_;
+  lock.unlock();
+  if (left > 0) Lose(left, "the server stops, and the collector has not taken all");
 }
 
 }  // namespace tactus

@@ -2,16 +2,19 @@
 // https://opentelemetry.io/docs/specs/otlp/#otlphttp
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <vector>
 
 #include "base/expected.h"
 #include "http_client/post.h"
@@ -34,36 +37,52 @@ Expected<OtlpAddress> ParseOtlpUrl(std::string_view url);
 std::string OtlpBody(std::span<const Trace> traces, std::chrono::nanoseconds since_1970,
                      const std::function<std::uint64_t()>& random);
 
-// A thread of its own sends what has come in a second, or kMostInOne traces. What a collector has
-// no time for (429, 502, 503, 504, no answer) is sent again after 2 s, 4 s and so on up to 30.
+// Spans that a trace is.
+std::size_t SpansOf(const Trace& trace);
+
+// A thread of its own sends what has come in a second, or kSpansInOne spans. What a collector has
+// no time for (429, 502, 503, 504, no answer) is sent again, the same bytes, after 2 s, 4 s and so
+// on up to 30: a collector that took it and could not say so has it twice, with the same ids.
 class OtlpExporter final : public TraceSink {
  public:
-  static constexpr std::size_t kMostInOne = 512;
-  static constexpr std::size_t kMostWaiting = 4096;
+  static constexpr std::size_t kSpansInOne = 2048;
+  static constexpr std::size_t kMostSpans = 16384;  // that wait or are under way
 
   // `say`: as TraceFile's.
   OtlpExporter(OtlpAddress to, std::function<void(const std::string&)> say);
-  // Sends the rest, once.
+  // Sends the rest, as far as that goes in two seconds or so.
   ~OtlpExporter() override;
 
-  // Drops the trace, and counts it as lost, if kMostWaiting wait.
+  // Drops the trace, and counts its spans as lost, beyond kMostSpans.
   void Add(Trace trace) override;
   std::uint64_t lost() const;
 
  private:
+  // Spans as they go out.
+  struct Body {
+    std::string bytes;  // empty: there is none
+    std::size_t spans = 0;
+  };
+
   void Run();
+  // Those that came first.
+  Body Take(std::unique_lock<std::mutex>& lock);
   // False: to be sent again.
-  bool Send(const std::vector<Trace>& traces, Duration timeout);
-  void Lose(std::uint64_t traces, const std::string& why);
+  bool Send(const Body& body, bool last);
+  void Lose(std::uint64_t spans, const std::string& why);
+  void Say(const std::string& what) const;
 
   const OtlpAddress to_;
   const std::function<void(const std::string&)> say_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Trace> waiting_;
+  std::deque<Trace> waiting_;
+  std::size_t spans_ = 0;  // with those under way
   bool stop_ = false;
   std::uint64_t lost_ = 0;
+  bool away_ = false;  // the thread's: the collector has not answered
+  std::stop_source stopped_;
   std::thread thread_;
 };
 

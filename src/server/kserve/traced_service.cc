@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/kserve/ensemble_config.h"
+#include "server/kserve/json_text.h"
 
 namespace tactus {
 namespace {
@@ -38,7 +39,7 @@ CallId TracedService::Infer(InferCall&& call) {
   trace->log_frequency = sample->log_frequency;
   trace->model = call.model->name;
   trace->version = call.model->version;
-  trace->request_id = call.id.substr(0, kMostOfId);
+  trace->request_id = call.id.substr(0, Utf8Prefix(call.id.substr(0, kMostOfId)));
   trace->parent = call.trace_parent;
   trace->received = call.received;
   trace->queued = clock_();

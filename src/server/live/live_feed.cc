@@ -73,7 +73,7 @@ Json BarsJson(const std::vector<Bar>& bars, TimePoint from) {
 
 LiveFeed::LiveFeed(Parts parts) : parts_(std::move(parts)) {
   task_.Start(
-      "live page", [this] { return Tick(); }, kTicksInSecond * kTick);
+      "live page", [this] { return Tick(); }, kSecond);
 }
 
 Expected<std::shared_ptr<FeedWatcher>> LiveFeed::Watch(std::string_view client) {
@@ -117,19 +117,20 @@ Duration LiveFeed::Tick() {
   }
   if (all.empty()) {
     if (std::exchange(watched_, false)) parts_.moments.Watch(false);
-    Keep(parts_.read());
-    return kTicksInSecond * kTick;
+    if (SecondIsOver()) Keep(parts_.read());
+    return std::max(Duration(next_second_ - std::chrono::steady_clock::now()), Duration{});
   }
   if (!std::exchange(watched_, true)) Begin();
-  const bool whole_second = tick_++ % kTicksInSecond == 0;
+  const bool whole_second = SecondIsOver();
   const LiveMoments::Taken taken = parts_.moments.Take();
   names_ = taken.models;
   Count(taken);
   std::optional<RuntimeReading> reading;
   if (whole_second || !fresh.empty()) reading = parts_.read();
+  if (reading) LearnModels(*reading);
   if (whole_second) {
     Keep(*reading);
-    Second(*reading);
+    Second();
   }
   if (reading) {
     std::string state = StateText(*reading);
@@ -143,7 +144,6 @@ Duration LiveFeed::Tick() {
 
 void LiveFeed::Begin() {
   parts_.moments.Watch(true);
-  tick_ = 0;
   shown_.clear();
   seconds_.clear();
   second_ = {};
@@ -180,11 +180,13 @@ void LiveFeed::Keep(const RuntimeReading& reading) {
     for (std::size_t i = 0; i < counts.size(); ++i) ended[i] += counts[i];
   }
   const OutcomeCounts before = std::exchange(ended_before_, ended);
+  ended_ = {};
+  for (std::size_t i = 0; begun && i < ended.size(); ++i) ended_[i] = ended[i] - before[i];
   if (!begun || seconds <= 0) return;
   Past past{.waiting = reading.pending};
-  for (std::size_t i = 0; i < ended.size(); ++i) {
+  for (std::size_t i = 0; i < ended_.size(); ++i) {
     const auto outcome = static_cast<Outcome>(i);
-    const double rate = static_cast<double>(ended[i] - before[i]) / seconds;
+    const double rate = static_cast<double>(ended_[i]) / seconds;
     if (outcome == Outcome::kMet) past.met = rate;
     if (outcome != Outcome::kMet && outcome != Outcome::kCancelled) past.missed += rate;
   }
@@ -194,19 +196,30 @@ void LiveFeed::Keep(const RuntimeReading& reading) {
   if (past_.size() > kKeptSeconds) past_.pop_front();
 }
 
-void LiveFeed::Second(const RuntimeReading& reading) {
-  CallsByModel calls = parts_.metrics.by_model();
-  std::map<std::string, OutcomeCounts> by_name;  // of all versions together
-  for (const auto& [model, counts] : calls) {
-    OutcomeCounts& sum = by_name[model.first];
-    for (std::size_t i = 0; i < counts.size(); ++i) sum[i] += counts[i];
-  }
+// Whoever comes or goes between two seconds makes neither shorter.
+bool LiveFeed::SecondIsOver() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_second_) return false;
+  next_second_ += kSecond;
+  if (next_second_ <= now) next_second_ = now + kSecond;  // the first, or one that came late
+  return true;
+}
+
+void LiveFeed::LearnModels(const RuntimeReading& reading) {
   for (const ModelState& state : reading.models) {
     if (state.state != "READY") continue;
     auto spec = parts_.find(state.name, state.version);
     if (spec == nullptr) continue;
     const auto [found, fresh] = shown_.try_emplace(state.name, Shown{spec, LiveModel(spec->slo)});
     found->second.spec = std::move(spec);
+  }
+}
+
+void LiveFeed::Second() {
+  std::map<std::string, OutcomeCounts> by_name;  // of all versions together
+  for (const auto& [model, counts] : parts_.metrics.by_model()) {
+    OutcomeCounts& sum = by_name[model.first];
+    for (std::size_t i = 0; i < counts.size(); ++i) sum[i] += counts[i];
   }
   for (auto& [name, shown] : shown_) shown.model.Second(by_name[name]);
   second_.busy = past_.empty() ? 0 : past_.back().busy;
@@ -268,10 +281,7 @@ std::string LiveFeed::TickText(const LiveMoments::Taken& taken,
     lanes.push_back({Rounded(100 * busy_[i], 10), second->lanes[i].held ? 1 : 0});
   }
   Json& models = tick["models"] = Json::object();
-  OutcomeCounts in_second{};
   for (const auto& [name, shown] : shown_) {
-    const OutcomeCounts ended = shown.model.EndedInSecond();
-    for (std::size_t i = 0; i < ended.size(); ++i) in_second[i] += ended[i];
     const LiveModel::Window last = shown.model.Last();
     if (std::accumulate(last.ended.begin(), last.ended.end(), std::uint64_t{0}) == 0) continue;
     models[name] = {{"ended", last.ended},
@@ -289,7 +299,7 @@ std::string LiveFeed::TickText(const LiveMoments::Taken& taken,
   }
   tick["uptime_s"] = Rounded(ToSeconds(second->uptime), 10);
   tick["waiting"] = second->pending;
-  tick["ended"] = in_second;
+  tick["ended"] = ended_;
   return TextOf(tick);
 }
 

@@ -2,6 +2,7 @@
 // server-sent events of JSON. docs/reference/page.md has the fields.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <map>
@@ -48,7 +49,7 @@ class LiveFeed {
 
  private:
   static constexpr Duration kTick = Millis(200);
-  static constexpr int kTicksInSecond = 5;
+  static constexpr Duration kSecond = Seconds(1);
   static constexpr std::size_t kKeptSeconds = 600;
   // A tick draws no more bars: batches of a lane that follow each other are drawn as one.
   static constexpr std::size_t kMostBars = 120;
@@ -59,10 +60,12 @@ class LiveFeed {
   };
 
   Duration Tick();
-  // A second, or what of it has passed, is over: for the past, watched or not ...
+  // A second is over: for the past, watched or not ...
   void Keep(const RuntimeReading& reading);
   // ... and by model, for who watches.
-  void Second(const RuntimeReading& reading);
+  void Second();
+  void LearnModels(const RuntimeReading& reading);
+  bool SecondIsOver();
   void Count(const LiveMoments::Taken& taken);
   std::string StateText(const RuntimeReading& reading) const;
   std::string PastText() const;
@@ -83,12 +86,13 @@ class LiveFeed {
 
   // The task's own.
   bool watched_ = false;
-  int tick_ = 0;
+  std::chrono::steady_clock::time_point next_second_;
   std::map<std::string, Shown> shown_;  // by model
   std::vector<std::string> names_;      // of the moments' models
   std::vector<LaneLoad> lanes_before_;
   Duration uptime_before_{};
   OutcomeCounts ended_before_{};
+  OutcomeCounts ended_{};     // in the last second
   std::vector<double> busy_;  // by lane, in the last second
   struct Past {
     double met = 0, missed = 0;  // calls a second

@@ -42,10 +42,6 @@ class LiveModel {
     double rows = 0;        // of a batch, in the mean
   };
   Window Last() const;
-  // Of the last second alone.
-  OutcomeCounts EndedInSecond() const {
-    return pieces_.empty() ? OutcomeCounts{} : pieces_.back().ended;
-  }
   // In one sentence with numbers; empty: at least 99 % met their deadline.
   std::string WhyMissed(const LiveLanes& lanes) const;
 
