@@ -160,6 +160,7 @@ Status FrontEnd::Start() {
 LiveFeed::Parts FrontEnd::LiveParts() {
   return {.policy = "granted",
           .lane = "server",
+          .elsewhere = true,
           .moments = moments_,
           .metrics = metrics_,
           .read =

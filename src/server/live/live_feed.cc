@@ -117,7 +117,7 @@ Duration LiveFeed::Tick() {
   }
   if (all.empty()) {
     if (std::exchange(watched_, false)) parts_.moments.Watch(false);
-    if (SecondIsOver()) Keep(parts_.read());
+    if (SecondIsOver()) Keep(parts_.read(), EndedByName());
     return std::max(Duration(next_second_ - std::chrono::steady_clock::now()), Duration{});
   }
   if (!std::exchange(watched_, true)) Begin();
@@ -129,8 +129,9 @@ Duration LiveFeed::Tick() {
   if (whole_second || !fresh.empty()) reading = parts_.read();
   if (reading) LearnModels(*reading);
   if (whole_second) {
-    Keep(*reading);
-    Second();
+    const Ended ended = EndedByName();
+    Keep(*reading, ended);
+    Second(ended);
   }
   if (reading) {
     std::string state = StateText(*reading);
@@ -158,7 +159,8 @@ void LiveFeed::Count(const LiveMoments::Taken& taken) {
   for (const auto& answer : taken.answers) {
     if (LiveModel* const model = find(answer.model)) model->Note(answer);
   }
-  for (const auto& batch : taken.batches) {
+  for (LiveMoments::Batch batch : taken.batches) {
+    if (parts_.elsewhere) batch.predicted = {};
     if (LiveModel* const model = find(batch.model)) model->Note(batch);
     if (batch.ended - batch.started <= second_.longest) continue;
     second_.longest = batch.ended - batch.started;
@@ -166,23 +168,31 @@ void LiveFeed::Count(const LiveMoments::Taken& taken) {
   }
 }
 
-void LiveFeed::Keep(const RuntimeReading& reading) {
+LiveFeed::Ended LiveFeed::EndedByName() const {
+  Ended by_name;
+  for (const auto& [model, counts] : parts_.metrics.by_model()) {
+    OutcomeCounts& sum = by_name[model.first];
+    for (std::size_t i = 0; i < counts.size(); ++i) sum[i] += counts[i];
+  }
+  return by_name;
+}
+
+void LiveFeed::Keep(const RuntimeReading& reading, const Ended& by_name) {
   const double seconds = ToSeconds(reading.uptime - std::exchange(uptime_before_, reading.uptime));
   busy_.assign(reading.lanes.size(), 0);
   for (std::size_t i = 0; i < reading.lanes.size(); ++i) {
     if (lanes_before_.size() != reading.lanes.size() || seconds <= 0) break;
     busy_[i] = ToSeconds(reading.lanes[i].busy - lanes_before_[i].busy) / seconds;
   }
-  const bool begun = !lanes_before_.empty();
   lanes_before_ = reading.lanes;
   OutcomeCounts ended{};
-  for (const auto& [model, counts] : parts_.metrics.by_model()) {
+  for (const auto& [name, counts] : by_name) {
     for (std::size_t i = 0; i < counts.size(); ++i) ended[i] += counts[i];
   }
   const OutcomeCounts before = std::exchange(ended_before_, ended);
   ended_ = {};
-  for (std::size_t i = 0; begun && i < ended.size(); ++i) ended_[i] = ended[i] - before[i];
-  if (!begun || seconds <= 0) return;
+  if (!std::exchange(begun_, true) || seconds <= 0) return;
+  for (std::size_t i = 0; i < ended.size(); ++i) ended_[i] = ended[i] - before[i];
   Past past{.waiting = reading.pending};
   for (std::size_t i = 0; i < ended_.size(); ++i) {
     const auto outcome = static_cast<Outcome>(i);
@@ -215,13 +225,11 @@ void LiveFeed::LearnModels(const RuntimeReading& reading) {
   }
 }
 
-void LiveFeed::Second() {
-  std::map<std::string, OutcomeCounts> by_name;  // of all versions together
-  for (const auto& [model, counts] : parts_.metrics.by_model()) {
-    OutcomeCounts& sum = by_name[model.first];
-    for (std::size_t i = 0; i < counts.size(); ++i) sum[i] += counts[i];
+void LiveFeed::Second(const Ended& by_name) {
+  for (auto& [name, shown] : shown_) {
+    const auto ended = by_name.find(name);
+    shown.model.Second(ended == by_name.end() ? OutcomeCounts{} : ended->second);
   }
-  for (auto& [name, shown] : shown_) shown.model.Second(by_name[name]);
   second_.busy = past_.empty() ? 0 : past_.back().busy;
   seconds_.push_back(std::exchange(second_, {}));
   if (seconds_.size() > LiveModel::kSeconds) seconds_.pop_front();

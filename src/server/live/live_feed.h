@@ -29,8 +29,10 @@ class LiveFeed {
   struct Parts {
     std::string policy;
     std::string lane = "lane";  // what a lane is called
-    bool streams = false;       // whether the server has /v2/streams
-    LiveMoments& moments;       // of this feed alone
+    // A batch's time has in it what the batch waited at another server: no profile predicts that.
+    bool elsewhere = false;
+    bool streams = false;  // whether the server has /v2/streams
+    LiveMoments& moments;  // of this feed alone
     const ServingMetrics& metrics;
     std::function<RuntimeReading()> read;
     // Null for a model that is not served.
@@ -60,10 +62,13 @@ class LiveFeed {
   };
 
   Duration Tick();
+  // Calls that ended since the start, by model: all its versions.
+  using Ended = std::map<std::string, OutcomeCounts>;
+  Ended EndedByName() const;
   // A second is over: for the past, watched or not ...
-  void Keep(const RuntimeReading& reading);
+  void Keep(const RuntimeReading& reading, const Ended& by_name);
   // ... and by model, for who watches.
-  void Second();
+  void Second(const Ended& by_name);
   void LearnModels(const RuntimeReading& reading);
   bool SecondIsOver();
   void Count(const LiveMoments::Taken& taken);
@@ -89,6 +94,7 @@ class LiveFeed {
   std::chrono::steady_clock::time_point next_second_;
   std::map<std::string, Shown> shown_;  // by model
   std::vector<std::string> names_;      // of the moments' models
+  bool begun_ = false;                  // what was before is known
   std::vector<LaneLoad> lanes_before_;
   Duration uptime_before_{};
   OutcomeCounts ended_before_{};

@@ -38,8 +38,8 @@ class LiveFeedTest : public ::testing::Test {
   RuntimeReading Read() {
     ++readings_;
     RuntimeReading reading{.pending = 3, .uptime = Seconds(readings_)};
-    reading.lanes.resize(2);
-    reading.lanes[1].held = true;
+    reading.lanes.resize(lanes_);
+    if (lanes_ == 2) reading.lanes[1].held = true;
     reading.models = {{spec_->name, 1, "READY", ""}};
     return reading;
   }
@@ -76,6 +76,7 @@ class LiveFeedTest : public ::testing::Test {
 
   const std::shared_ptr<ModelSpec> spec_ = std::make_shared<ModelSpec>();
   std::atomic<int> readings_ = 0;
+  std::atomic<std::size_t> lanes_ = 2;
   ServingMetrics metrics_{MetricsOptions{}};
   LiveMoments moments_{metrics_};
   LiveFeed feed_{{.policy = "fifo",
@@ -176,6 +177,19 @@ TEST_F(LiveFeedTest, AWatcherHearsOfTheSecondsBefore) {
     const auto passed = std::chrono::steady_clock::now() - began;
     EXPECT_LE(seconds, past.size() + 1 + static_cast<std::size_t>(passed / 1s));
   }
+}
+
+// A front end knows its servers as they run their first batches.
+TEST_F(LiveFeedTest, SecondsAreKeptBeforeThereIsALane) {
+  lanes_ = 0;
+  AwaitReadings(2);
+  Answer(Millis(10), Outcome::kShed);
+  AwaitReadings(2);
+  auto watcher = *feed_.Watch("a");
+  NextOf(*watcher);
+  int missed = 0;
+  for (const json& second : DataOf(NextOf(*watcher))["seconds"]) missed += second[1].get<int>();
+  EXPECT_EQ(missed, 1);
 }
 
 TEST_F(LiveFeedTest, AStopEndsItsWatchers) {
