@@ -74,19 +74,6 @@ Status CheckPlanner(const Scenario& scenario) {
       scenario.policy, scenario.plan_planner));
 }
 
-Status Apply(const std::vector<std::string>& texts, Scenario& scenario) {
-  std::vector<Setting> settings;
-  for (const std::string& text : texts) {
-    auto setting = SplitSetting(text);
-    if (!setting) return std::unexpected(setting.error());
-    if (setting->first.ends_with("rate_rps")) {
-      return InvalidArgument(text + ": what arrives is what the journal has");
-    }
-    settings.push_back(*std::move(setting));
-  }
-  return Override(scenario, settings);
-}
-
 // How far the simulator is from what was measured, where nothing is changed.
 std::string HowTrue(const RunReport& was, const RunReport& simulated) {
   const auto off = [](double is, double should) { return 100 * (is / should - 1); };
@@ -118,31 +105,21 @@ int RunRecorded(const SimulateOptions& options) {
   if (options.last_s > 0) last = FromSeconds(options.last_s);
   auto run = ReadRecorded(*journal, options.from_journal, last);
   if (!run) return refuse(run.error());
-  std::vector<Duration> slos;
-  for (const ScenarioModel& model : run->experiment.scenario.models) {
-    slos.push_back(FromMillis(model.slo_ms));
-  }
-  const auto labelled = [](RunReport report, const char* label) {
-    report.settings["run"] = label;
-    return report;
-  };
-  auto same = SimulateRecorded(*run, slos);
-  if (!same) return refuse(same.error());
-  std::vector<RunReport> runs = {labelled(run->happened, "as it was"),
-                                 labelled(*same, "simulated")};
   std::vector<std::string> settings = options.settings;
   if (!options.policy.empty()) settings.push_back("policy=" + options.policy);
-  if (!settings.empty()) {
-    if (Status applied = Apply(settings, run->experiment.scenario); !applied) {
-      return ReportBadInput(applied.error());
-    }
-    const auto other = SimulateRecorded(*run, slos);
-    if (!other) return refuse(other.error());
-    runs.push_back(labelled(*other, "what if"));
-  }
+  auto tried = TryOther(*std::move(run), settings);
+  if (!tried) return refuse(tried.error());
+  std::vector<RunReport> runs;
+  const auto add = [&](RunReport report, const char* label) {
+    report.settings["run"] = label;
+    runs.push_back(std::move(report));
+  };
+  add(std::move(tried->was), "as it was");
+  add(std::move(tried->same), "simulated");
+  if (tried->other) add(*std::move(tried->other), "what if");
   fmt::print("{}{}: {} requests in {:.1f} s\n{}{}",
              journal->complete ? "" : "only the beginning of ", options.from_journal,
-             run->happened.all.requests, run->happened.duration_s, ToTable(runs, options.wide),
+             runs[0].all.requests, runs[0].duration_s, ToTable(runs, options.wide),
              HowTrue(runs[0], runs[1]));
   if (options.json.empty()) return 0;
   const auto written = WriteJson({runs, {}}, options.json);
@@ -189,6 +166,7 @@ int RunSimulate(const SimulateOptions& options) {
       RunSimulated(*experiment, options.files, [&](std::size_t done, std::size_t of) {
         if (!progress) progress.emplace(of);
         progress->Show(std::min(done, of), "requests");
+        return true;
       });
   progress.reset();
   if (!report) return ReportBadInput(report.error());

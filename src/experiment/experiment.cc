@@ -131,9 +131,8 @@ Status Resume(const Experiment& experiment, const std::string& path, Policy& pol
 
 }  // namespace
 
-Expected<RunReport> RunSimulated(
-    const Experiment& experiment, const RunFiles& files,
-    const std::function<void(std::size_t done, std::size_t of)>& on_progress) {
+Expected<RunReport> RunSimulated(const Experiment& experiment, const RunFiles& files,
+                                 const SimulationProgress& on_progress) {
   const Scenario& scenario = experiment.scenario;
   auto policy = MakePolicy(scenario.policy);
   if (!policy) return std::unexpected(policy.error());

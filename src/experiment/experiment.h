@@ -69,9 +69,8 @@ struct RunFiles {
 
 // Simulates with the scenario's policy and prints nothing.
 // `on_progress` as in SimulationOptions.
-Expected<RunReport> RunSimulated(
-    const Experiment& experiment, const RunFiles& files = {},
-    const std::function<void(std::size_t done, std::size_t of)>& on_progress = {});
+Expected<RunReport> RunSimulated(const Experiment& experiment, const RunFiles& files = {},
+                                 const SimulationProgress& on_progress = {});
 
 PredictionSummary SummaryOf(const PredictionErrors& errors);
 

@@ -61,12 +61,6 @@ class Recorded : public ::testing::Test {
     EXPECT_TRUE(run) << run.error().message;
     return *std::move(run);
   }
-  static std::vector<Duration> Slos(const RecordedRun& run) {
-    std::vector<Duration> slos;
-    for (const auto& model : run.experiment.scenario.models)
-      slos.push_back(FromMillis(model.slo_ms));
-    return slos;
-  }
   static void ExpectAlike(const RunReport& a, const RunReport& b) {
     EXPECT_EQ(a.all.requests, b.all.requests);
     EXPECT_EQ(a.all.outcomes, b.all.outcomes);
@@ -85,7 +79,7 @@ TEST_F(Recorded, UnderItsOwnSettingItIsWhatItWas) {
   const RunReport was = Run("horizon", path_);
   const RecordedRun run = Read();
   ExpectAlike(run.happened, was);
-  const auto again = SimulateRecorded(run, Slos(run));
+  const auto again = SimulateRecorded(run);
   ASSERT_TRUE(again) << again.error().message;
   ExpectAlike(*again, was);
   EXPECT_GT(was.all.bad_ratio, 0.005) << "past its capacity, else nothing is shown";
@@ -96,7 +90,7 @@ TEST_F(Recorded, UnderAnotherPolicyItIsWhatThatPolicyWouldHaveDone) {
   RecordedRun run = Read();
   for (const char* policy : {"all-final", "fifo", "edgeserving"}) {
     run.experiment.scenario.policy = policy;
-    const auto other = SimulateRecorded(run, Slos(run));
+    const auto other = SimulateRecorded(run);
     ASSERT_TRUE(other) << other.error().message;
     ExpectAlike(*other, Run(policy));
   }
@@ -105,20 +99,19 @@ TEST_F(Recorded, UnderAnotherPolicyItIsWhatThatPolicyWouldHaveDone) {
 TEST_F(Recorded, MoreLanesAndALooserSloAreTried) {
   Run("all-final", path_);
   RecordedRun run = Read();
-  const std::vector<Duration> slos = Slos(run);
   const double bad = run.happened.all.bad_ratio;
   run.experiment.scenario.lanes = 8;
-  EXPECT_LT(SimulateRecorded(run, slos)->all.bad_ratio, 0.5 * bad);
+  EXPECT_LT(SimulateRecorded(run)->all.bad_ratio, 0.5 * bad);
   run.experiment.scenario.lanes = 2;
   for (ScenarioModel& model : run.experiment.scenario.models) model.slo_ms = 2000;
-  EXPECT_LT(SimulateRecorded(run, slos)->all.bad_ratio, bad);
+  EXPECT_LT(SimulateRecorded(run)->all.bad_ratio, bad);
 }
 
 TEST_F(Recorded, ThePartAtTheEndIsTaken) {
   Run("horizon", path_);
   const RecordedRun run = Read(Seconds(1));
   EXPECT_NEAR(static_cast<double>(run.happened.all.requests), 4500, 400);
-  ExpectAlike(*SimulateRecorded(run, Slos(run)), run.happened);
+  ExpectAlike(*SimulateRecorded(run), run.happened);
 }
 
 TEST_F(Recorded, WhatCannotBeSimulatedIsRefused) {

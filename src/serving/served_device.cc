@@ -98,17 +98,15 @@ Status ServedDevice::ReadShares() {
   return {};
 }
 
-Status ServedDevice::OpenJournals(const RuntimeOptions& options) {
-  if (o_.journal.empty()) return {};
-  const JournalHeader header{
-      .policy = o_.policy,
-      .source = "served",
-      .commit = BuildCommit(),
-      .options = {options.queue_capacity, options.expiry, options.follow},
-      .lanes = SplitsDevice(o_) ? LaneLayout::Lanes()
-                                : std::vector<LaneSpec>(static_cast<std::size_t>(o_.lanes),
-                                                        LaneSpec{.slots = o_.slots})};
-  return journals_.Open(o_.journal, header, log_);
+JournalHeader ServedDevice::setting() const {
+  const RuntimeOptions options = RuntimeOptionsOf(o_);
+  return {.policy = o_.policy,
+          .source = "served",
+          .commit = BuildCommit(),
+          .options = {options.queue_capacity, options.expiry, options.follow},
+          .lanes = SplitsDevice(o_) ? LaneLayout::Lanes()
+                                    : std::vector<LaneSpec>(static_cast<std::size_t>(o_.lanes),
+                                                            LaneSpec{.slots = o_.slots})};
 }
 
 Status ServedDevice::Load() {
@@ -117,7 +115,9 @@ Status ServedDevice::Load() {
   RuntimeOptions options = RuntimeOptionsOf(o_);
   Isolate(o_, options);
   options.split = split_;
-  if (Status opened = OpenJournals(options); !opened) return opened;
+  if (!o_.journal.empty()) {
+    if (Status opened = journals_.Open(o_.journal, setting(), log_); !opened) return opened;
+  }
   auto policy = site_ ? site_->MakePolicy(std::move(given_)) : std::move(given_);
   runtime_ = std::make_unique<Runtime>(options, PartsOf(std::move(policy)));
   for (const std::string& each : o_.folders->Overlooked()) log_->warn(each);

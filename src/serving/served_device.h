@@ -43,6 +43,8 @@ class ServedDevice {
   PipelineJournal* pipeline_journal() { return journals_.pipelines(); }
   // Adds what it knows beside the runtime: of the engines, the planner and the journal.
   void AddTo(RuntimeReading& reading) const;
+  // The policy, the lanes and the dispatcher's options.
+  JournalHeader setting() const;
   // "2 lanes of 2 slots", "1 lane of 4 threads", "4 cores, split as plan.json says".
   std::string LanesText() const;
   // Where the times of a model's batches come from.
@@ -68,7 +70,6 @@ class ServedDevice {
   Status CheckOptions();
   Status LoadProfileFile();
   Status ReadShares();
-  Status OpenJournals(const RuntimeOptions& options);
   Status Load();
   Status StartHost(const RuntimeOptions& options);
   Status SplitDevice();

@@ -11,6 +11,7 @@
 #include "core/learner.h"
 #include "experiment/experiment.h"
 #include "metrics/report.h"
+#include "policies/registry.h"
 #include "server/kserve/ensemble_config.h"
 #include "server/kserve/validation.h"
 #include "serving/auto_lanes.h"
@@ -92,6 +93,12 @@ std::string AboutServed(const std::string& repository, bool empty, bool emulated
         "their\nparameters. So do statistics and metrics.\n";
   }
   return text;
+}
+
+std::vector<std::string> PolicyNames() {
+  std::vector<std::string> names;
+  for (const PolicyInfo& policy : Policies()) names.push_back(policy.name);
+  return names;
 }
 
 }  // namespace
@@ -184,9 +191,11 @@ Status Server::Open() {
                                                              .log = log_});
   metrics_->Watch([this] { return Read(); });
   streams_ = std::make_unique<StreamSet>(stack_->service());
+  const bool decides_alone = site_ == nullptr && !SplitsDevice(o_);
   live_ = std::make_unique<LiveFeed>(
       LiveFeed::Parts{.policy = o_.policy,
                       .streams = true,
+                      .policies = decides_alone ? PolicyNames() : std::vector<std::string>(),
                       .moments = *moments_,
                       .metrics = *metrics_,
                       .read = [this] { return ReadingOf(device_->runtime(), stack_->service()); },
@@ -195,6 +204,13 @@ Status Server::Open() {
                             auto found = stack_->service().Find(model, version);
                             return found ? *std::move(found) : nullptr;
                           }});
+  if (o_.ui && decides_alone) {
+    what_if_ = std::make_unique<WhatIf>(
+        WhatIf::Parts{.setting = device_->setting(),
+                      .served = [this] { return device_->runtime().served_models(); },
+                      .minute = [this] { return live_->Minute(); },
+                      .busy = BusyPart});
+  }
   auto ports = ServerPorts::Start(o_, {.service = stack_->service(),
                                        .access = access_,
                                        .lag = lag_,
@@ -202,6 +218,7 @@ Status Server::Open() {
                                        .folders = o_.folders,
                                        .streams = streams_.get(),
                                        .live = o_.ui ? live_.get() : nullptr,
+                                       .what_if = what_if_.get(),
                                        .sampler = sampler_.get(),
                                        .metrics = [this] { return metrics_->Text(); },
                                        .unread = [this] { metrics_->OnUnread(); },
@@ -258,6 +275,7 @@ void Server::Stop() {
   if (site_ != nullptr) site_->Stop();
   streams_->Stop();  // their watchers are connections
   live_->Stop();
+  if (what_if_ != nullptr) what_if_->Stop();
   ports_->Stop(
       grace, [&] { stack_->StopPeers(grace); }, [&] { device_->Abandon(); });
   if (sampler_ != nullptr) sampler_->Stop();

@@ -19,6 +19,7 @@
 #include "serving/server_access.h"
 #include "serving/server_ports.h"
 #include "serving/service_stack.h"
+#include "serving/what_if.h"
 #include "stream/stream_set.h"
 
 namespace tactus {
@@ -62,6 +63,7 @@ class Server {
   const std::shared_ptr<LoopLag> lag_ = std::make_shared<LoopLag>();
   std::unique_ptr<StreamSet> streams_;  // to the service
   std::unique_ptr<LiveFeed> live_;
+  std::unique_ptr<WhatIf> what_if_;  // null: this server does not decide alone which batches run
   std::unique_ptr<ServerPorts> ports_;
   std::unique_ptr<RepeatedTask> access_refresh_;
   std::unique_ptr<RepeatedTask> idle_memory_;

@@ -32,6 +32,7 @@
 #include "server/net/listening_socket.h"
 #include "serving/log_queue.h"
 #include "serving/server_access.h"
+#include "serving/what_if.h"
 #include "stream/stream_set.h"
 
 namespace tactus {
@@ -127,6 +128,11 @@ HttpOptions HttpOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
   http.folders = parts.folders;
   if (parts.live != nullptr)
     http.watch_live = [live = parts.live](auto client) { return live->Watch(client); };
+  if (parts.what_if != nullptr) {
+    http.what_if = [what_if = parts.what_if](std::string question, auto reply) {
+      what_if->Ask(std::move(question), std::move(reply));
+    };
+  }
   http.max_connections = parts.access.connections;
   http.warn = [log = parts.logs.log()](const std::string& line) { log->warn(line); };
   return http;

@@ -21,6 +21,7 @@ class LogQueue;
 class LoopLag;
 class ModelFolders;
 class StreamSet;
+class WhatIf;
 
 class ServerPorts {
  public:
@@ -32,6 +33,7 @@ class ServerPorts {
     std::shared_ptr<ModelFolders> folders = nullptr;  // for files with a load; null: none are taken
     StreamSet* streams = nullptr;
     LiveFeed* live = nullptr;              // null: there is no live page
+    WhatIf* what_if = nullptr;             // null: nobody answers what-ifs
     LoadSampler* sampler = nullptr;        // null: no advice
     std::function<std::string()> metrics;  // the page's text
     // Told as BodyAdmission has it.

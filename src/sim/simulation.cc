@@ -25,7 +25,7 @@ namespace tactus {
 namespace {
 
 // How often somebody is told how far a run is, in questions to the dispatcher.
-constexpr std::uint64_t kStepsBetweenTold = 1 << 17;
+constexpr std::uint64_t kStepsBetweenTold = 1 << 14;
 
 // One run: the world around a dispatcher.
 class World final : public Outbox, public PipelineWorld {
@@ -93,7 +93,7 @@ class World final : public Outbox, public PipelineWorld {
     heap_.Push(kStart, EventClass::kAutoscale, 0);
   }
 
-  void Run() {
+  bool Run() {  // false: `tell_` ended it
     for (std::size_t m = 0; m < arrivals_.size(); ++m) PushArrival(m);
     TimePoint wake = kNever;
     TimePoint next_plan = planning_ ? kStart + policy_.traits().epoch : kNever;
@@ -104,7 +104,7 @@ class World final : public Outbox, public PipelineWorld {
         next_plan += policy_.traits().epoch;
       }
       if (now_ >= last_chance_ && dispatcher_.waiting() > 0) GiveUp();
-      if (now_ == kNever) break;
+      if (now_ == kNever) return true;
       while (heap_.NextAt() == now_) Take();
       if (pipeline_requests_) pipeline_requests_->Settle(now_);
       // A dispatcher that is still busy deciding looks again when it is done.
@@ -114,7 +114,8 @@ class World final : public Outbox, public PipelineWorld {
       }
       wake = dispatcher_.Step(now_);
       ChargeCandidates();
-      if (++steps_ % kStepsBetweenTold == 0 && tell_) tell_(recorder_.records().size(), expected_);
+      const bool tell = ++steps_ % kStepsBetweenTold == 0 && tell_;
+      if (tell && !tell_(recorder_.records().size(), expected_)) return false;
       // What was cancelled for it may change what is best.
       if (pipeline_requests_ && pipeline_requests_->Settle(now_)) wake = now_;
     }
@@ -559,7 +560,7 @@ class World final : public Outbox, public PipelineWorld {
   TimePoint last_ = kStart;
   std::uint64_t next_request_ = 0;
   std::uint64_t steps_ = 0;
-  const std::function<void(std::size_t, std::size_t)> tell_;  // how far it is; may be empty
+  const SimulationProgress tell_;  // how far it is; may be empty
   const std::size_t expected_;
   std::uint64_t charged_ = 0;  // of policy_.examined()
   Dispatcher dispatcher_;
@@ -592,7 +593,7 @@ Expected<SimulationResult> Simulate(const Scenario& scenario, const ProfileFile&
   World world(scenario, *selected, std::move(*served_models), std::move(*pipelines),
               std::move(*arrivals), SimulatedLanes(scenario, policy, options.plan.get()),
               std::move(executor), policy, options);
-  world.Run();
+  if (!world.Run()) return Fail(ErrorCode::kCancelled, "the simulation was given up");
   return std::move(world).Result(scenario);
 }
 

@@ -31,6 +31,9 @@
 
 namespace tactus {
 
+// How far a simulation is: requests that ended, of about so many. False ends it.
+using SimulationProgress = std::function<bool(std::size_t done, std::size_t of)>;
+
 struct SimulationOptions {
   // Service times vary as the profile's cells say. Off: every batch takes its cell's mean. Cells
   // that were not measured (repetitions 0) never vary.
@@ -54,8 +57,8 @@ struct SimulationOptions {
   RecordedRequests recorded = {};
   // What policies count on instead of what `profile` says; batches take that all the same.
   const ProfileFile* counted_on = nullptr;
-  // Told from time to time how far it is: requests that ended, of about so many. Empty: nobody is.
-  std::function<void(std::size_t done, std::size_t of)> on_progress = {};
+  // Called from time to time. May be empty.
+  SimulationProgress on_progress = {};
 };
 
 // Requests that a simulation keeps in memory at most, 56 bytes each.
@@ -83,7 +86,7 @@ struct SimulationResult {
 };
 
 // An error when the profile does not cover the scenario's models, or when more than
-// kMostSimulatedRequests would come.
+// kMostSimulatedRequests would come; kCancelled where on_progress ended it.
 Expected<SimulationResult> Simulate(const Scenario& scenario, const ProfileFile& profile,
                                     Policy& policy, const SimulationOptions& options = {});
 

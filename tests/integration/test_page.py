@@ -88,6 +88,7 @@ class PageTest(unittest.TestCase):
                 took = page.evaluate("document.getElementById('batches').rows[0].cells[5]"
                                      ".textContent")
                 self.assertGreaterEqual(float(took), 0.9 * SLOW_MS)
+                self.ask_what_if(page)
             finally:
                 over.set()
                 for each in callers:
@@ -101,6 +102,27 @@ class PageTest(unittest.TestCase):
             self.assertEqual(page.errors, [])
             self.assertEqual(server.terminate(), 0)
             page.await_true("document.getElementById('link').textContent.includes('again')")
+
+    def ask_what_if(self, page):
+        """What if the SLO were a minute? A machine that is busy with other tests says so."""
+        page.evaluate("document.getElementById('if-slo').value = 60000")
+        about = "document.getElementById('if-about').textContent"
+        while True:
+            page.click("#if-ask")
+            page.await_true("!document.getElementById('if-ask').disabled")
+            if "ask again when" not in page.evaluate(about):
+                break
+            time.sleep(0.5)
+        if page.evaluate("document.getElementById('if-table').hidden"):
+            self.assertRegex(page.evaluate(about), r"no answer: the machine is (9\d|100) % busy")
+            return
+        rows = page.evaluate("[...document.getElementById('if-rows').rows].map(r => "
+                             "[...r.cells].map(c => c.textContent))")
+        self.assertEqual([row[:2] for row in rows],
+                         [["all", "as it was"], ["all", "the same, simulated"],
+                          ["all", "models.*.slo_ms=60000"]])
+        self.assertEqual([row[2] for row in rows][::2], ["0.0 %", "100.0 %"])
+        self.assertAlmostEqual(float(rows[1][3]), float(rows[0][3]), delta=SLOW_MS)
 
     def test_keys_walk_through_the_batches(self):
         over = threading.Event()
@@ -322,9 +344,23 @@ class LiveTest(unittest.TestCase):
                 time.sleep(0.1)
             self.assertEqual(server.terminate(), 0)
 
+    def test_a_what_if_is_answered_or_refused_with_a_reason(self):
+        with contextlib.closing(Server(fill=emulated)) as server:
+            ask = lambda question: server.post("/v2/tactus/whatif", question)
+            status, _, said = ask(b'{"set": 1}')
+            self.assertEqual(status, 400, said)
+            self.assertIn("the question must be", json.loads(said)["error"])
+            status, _, said = ask(b'{"set": []}')
+            self.assertEqual(status, 503, said)
+            self.assertRegex(json.loads(said)["error"], "ask again when|% busy")
+            self.assertEqual(ask(b"x" * 20_000)[0], 413)
+            connection, answer = self.ask(server, "/v2/tactus/whatif")
+            with contextlib.closing(connection):
+                self.assertEqual(answer.status, 405)
+
     def test_it_can_be_left_out(self):
         with contextlib.closing(Server("--no-ui", fill=emulated)) as server:
-            for path in ("/", "/ui", "/ui/app.js", "/v2/tactus/live"):
+            for path in ("/", "/ui", "/ui/app.js", "/v2/tactus/live", "/v2/tactus/whatif"):
                 connection, answer = self.ask(server, path)
                 with contextlib.closing(connection):
                     self.assertEqual(answer.status, 404, path)

@@ -50,6 +50,8 @@ TEST_F(HttpAccessTest, EveryEndpointByEveryScope) {
       {"GET", "/v2/models/stats", "read"},
       {"POST", "/v2/repository/index", "read"},
       {"GET", "/no/such/path", "read"},
+      {"GET", "/v2/tactus/live", "read"},
+      {"POST", "/v2/tactus/whatif", "read"},
       {"GET", "/v2/streams", "read"},
       {"GET", "/v2/streams/door", "read"},
       {"HEAD", "/v2/streams/door", "read"},

@@ -79,6 +79,9 @@ struct HttpOptions {
   // Who watches the live page, /ui. Empty: there is no such page.
   std::function<Expected<std::shared_ptr<FeedWatcher>>(std::string_view client)> watch_live =
       nullptr;
+  // Answers POST /v2/tactus/whatif, JSON with JSON, on whichever thread. Empty: nobody does.
+  std::function<void(std::string question, std::function<void(Expected<std::string>)> reply)>
+      what_if = nullptr;
 };
 
 class HttpServer {

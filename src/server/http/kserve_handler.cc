@@ -29,6 +29,7 @@ namespace {
 
 // Loads and unloads that may wait for their turn.
 constexpr std::size_t kWaitingCalls = 64;
+constexpr std::size_t kMostQuestion = std::size_t{16} << 10;
 // Bytes of tensors that take a millisecond or so to become text.
 constexpr std::size_t kHeavyAnswer = std::size_t{64} << 10;
 
@@ -77,6 +78,7 @@ class KServeHandler final : public HttpHandler {
         bodies_(options.bodies),
         folders_(options.folders),
         watch_live_(options.watch_live),
+        what_if_(options.what_if),
         strict_(options.strict_triton),
         waiting_("slow calls", kWaitingCalls) {
     const int decoders = std::max(options.threads, 1) + std::max(options.decode_threads, 1);
@@ -109,6 +111,7 @@ class KServeHandler final : public HttpHandler {
     }
     const bool page = route.endpoint == Endpoint::kUi || route.endpoint == Endpoint::kLive;
     if (page && !watch_live_) route.endpoint = Endpoint::kUnknown;
+    if (route.endpoint == Endpoint::kWhatIf && !what_if_) route.endpoint = Endpoint::kUnknown;
     if (auto response = Answer(request, route, exchange)) {
       exchange->Answer([response = std::move(*response)]() mutable { return std::move(response); });
     }
@@ -293,6 +296,16 @@ class KServeHandler final : public HttpHandler {
     auto body = Inflated(request);
     if (!body) return std::move(body.error());
     const std::string_view text = Text(body->bytes);
+    if (route.endpoint == Endpoint::kWhatIf) {
+      if (text.size() > kMostQuestion) return ErrorResponse(413, "the question is too long");
+      what_if_(std::string(text), [exchange, strict = strict_](Expected<std::string> answer) {
+        exchange->Answer([answer = std::move(answer), strict]() mutable -> HttpResponse {
+          if (!answer) return RefusalOf(answer.error(), strict);
+          return JsonResponse(*std::move(answer));
+        });
+      });
+      return std::nullopt;
+    }
     if (route.endpoint == Endpoint::kIndex) {
       const auto ready_only = ParseIndexRequest(text);
       if (!ready_only) return Refusal(ready_only.error());
@@ -519,6 +532,7 @@ class KServeHandler final : public HttpHandler {
   const std::shared_ptr<BodyAdmission> bodies_;          // or null
   const std::shared_ptr<ModelFolders> folders_;          // or null
   const decltype(HttpOptions::watch_live) watch_live_;   // or empty
+  const decltype(HttpOptions::what_if) what_if_;         // or empty
   const bool strict_;
   std::vector<InferRequestDecoder> decoders_;  // by I/O thread, then those that decode
   TaskQueue waiting_;

@@ -145,8 +145,10 @@ Route RouteOf(std::string_view target) {
   if (rest.size() == 2 && rest[0] == "trace" && rest[1] == "setting") {
     return {Endpoint::kTrace, {}, {}};
   }
-  if (rest.size() == 2 && rest[0] == "tactus" && rest[1] == "live")
-    return {Endpoint::kLive, {}, {}};
+  if (rest.size() == 2 && rest[0] == "tactus") {
+    if (rest[1] == "live") return {Endpoint::kLive, {}, {}};
+    if (rest[1] == "whatif") return {Endpoint::kWhatIf, {}, {}};
+  }
   if (rest.size() == 1 && rest[0] == "logging") return {Endpoint::kLogging, {}, {}};
   return {};
 }
@@ -193,6 +195,7 @@ std::string_view AllowedVerbs(Endpoint endpoint) {
     case Endpoint::kUnload:
     case Endpoint::kUnregister:
     case Endpoint::kRegister:
+    case Endpoint::kWhatIf:
       return "POST";
     case Endpoint::kLogging:
     case Endpoint::kTrace:

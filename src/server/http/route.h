@@ -32,6 +32,7 @@ enum class Endpoint {
   kUnload,
   kUi,       // a file of the live page
   kLive,     // what that page shows
+  kWhatIf,   // and what it asks
   kStreams,  // this and all that follow are of streams
   kStream,
   kStreamEvents,

@@ -124,6 +124,7 @@ Duration LiveFeed::Tick() {
   const bool whole_second = SecondIsOver();
   const LiveMoments::Taken taken = parts_.moments.Take();
   names_ = taken.models;
+  minute_.Add(taken);
   Count(taken);
   std::optional<RuntimeReading> reading;
   if (whole_second || !fresh.empty()) reading = parts_.read();
@@ -145,6 +146,7 @@ Duration LiveFeed::Tick() {
 
 void LiveFeed::Begin() {
   parts_.moments.Watch(true);
+  minute_.Clear();
   shown_.clear();
   seconds_.clear();
   second_ = {};
@@ -254,6 +256,7 @@ std::string LiveFeed::StateText(const RuntimeReading& reading) const {
                  {"lanes", reading.lanes.size()},
                  {"lane", parts_.lane},
                  {"streams", parts_.streams},
+                 {"policies", parts_.policies},
                  {"names", names_},
                  {"models", std::move(models)}});
 }

@@ -14,6 +14,7 @@
 
 #include "base/expected.h"
 #include "platform/repeated_task.h"
+#include "server/live/live_minute.h"
 #include "server/live/live_model.h"
 #include "server/live/live_moments.h"
 #include "server/metrics/serving_metrics.h"
@@ -46,6 +47,8 @@ class LiveFeed {
   // From any thread. `client`: as limits know it. kResourceExhausted beyond kMostWatchers, or
   // kMostOfClient of it; kUnavailable once stopped. A slow watcher loses ticks.
   Expected<std::shared_ptr<FeedWatcher>> Watch(std::string_view client);
+  // What was seen while somebody watched. From any thread.
+  LiveMinute::Kept Minute() const { return minute_.Copy(); }
   // Ends all watchers. Idempotent.
   void Stop();
 
@@ -88,6 +91,8 @@ class LiveFeed {
   };
   std::vector<Watching> watchers_;
   bool stopped_ = false;
+
+  LiveMinute minute_;
 
   // The task's own.
   bool watched_ = false;

@@ -21,13 +21,14 @@ double Ms(Duration time) { return ToMillis(time); }
 }  // namespace
 
 void LiveModel::Note(const LiveMoments::Answer& answer) {
-  const bool answered = answer.outcome == Outcome::kMet || answer.outcome == Outcome::kLate;
+  const Outcome outcome = answer.record.outcome;
+  const bool answered = outcome == Outcome::kMet || outcome == Outcome::kLate;
   if (!answered) return;
   ++now_.answers;
   if (now_.latencies.size() < kMostLatencies) {
-    now_.latencies.push_back(answer.latency);
+    now_.latencies.push_back(answer.latency());
   } else if (const std::uint64_t at = rng_.Below(now_.answers); at < kMostLatencies) {
-    now_.latencies[at] = answer.latency;  // each has the same chance to stay
+    now_.latencies[at] = answer.latency();  // each has the same chance to stay
   }
 }
 

@@ -56,7 +56,7 @@ void LiveMoments::OnAnswered(const ModelSpec& model, const RequestRecord& record
       ++lost_;
       return;
     }
-    answers_.push_back({NumberOf(model.name), record.outcome, record.ended - record.arrival});
+    answers_.push_back({NumberOf(model.name), static_cast<std::uint16_t>(rows), record});
     if (record.outcome == Outcome::kLate && record.batch > 0) late_.push_back(record.started);
   } catch (const std::bad_alloc&) {  // it is for show
   }
@@ -76,8 +76,10 @@ void LiveMoments::OnBatch(const ModelSpec& model, const BatchRecord& record) {
                         .exit = static_cast<std::uint16_t>(record.exit.value()),
                         .rows = static_cast<std::uint16_t>(record.batch),
                         .failed = record.status != BatchStatus::kOk,
+                        .decided = record.decided,
                         .started = record.started,
                         .ended = record.ended,
+                        .learnt = record.learnt,
                         .predicted = record.predicted()});
   } catch (const std::bad_alloc&) {
   }

@@ -22,14 +22,18 @@ class LiveMoments final : public Observer {
     std::uint16_t rows = 0;
     bool failed = false;
     bool late = false;  // a call of it missed its deadline
+    TimePoint decided;
     TimePoint started;
     TimePoint ended;
+    TimePoint learnt;      // when its lane was free again
     Duration predicted{};  // from the decision on
   };
   struct Answer {
     std::uint32_t model = 0;
-    Outcome outcome = Outcome::kMet;
-    Duration latency{};
+    std::uint16_t rows = 1;
+    RequestRecord record;  // its `model` says nothing here
+
+    Duration latency() const { return record.ended - record.arrival; }
   };
   // What was noted since it was last taken, in the order of the ends.
   struct Taken {

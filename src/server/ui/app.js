@@ -4,6 +4,7 @@
 
 const LIVE = "../v2/tactus/live";
 const STREAMS = "../v2/streams";
+const WHAT_IF = "../v2/tactus/whatif";
 const OUTCOMES = ["met", "late", "shed", "expired", "cancelled", "failed"];
 // Okabe and Ito's colours, which colour-blind people tell apart.
 const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999"];
@@ -125,6 +126,7 @@ function onState(next) {
     entry.append(mark, name);
     return entry;
   }));
+  offerWhatIf();
   byId("lanes").style.height = `${2.2 * state.lanes + 1.4}rem`;
   if (!lastModels) showModels({});
 }
@@ -378,6 +380,51 @@ function step(by) {
   choose(place < 0 ? seen[seen.length - 1] : seen[Math.max(0, Math.min(seen.length - 1, place + by))]);
 }
 
+// The options of a <select>, of which the first stays.
+function offer(id, names) {
+  const select = byId(id), had = [...select.options].slice(1).map(option => option.value);
+  if (had.join("\n") === names.join("\n")) return;
+  const chosenNow = select.value;
+  select.replaceChildren(select.options[0], ...names.map(name => new Option(name, name)));
+  select.value = names.includes(chosenNow) ? chosenNow : select.options[0].value;
+}
+
+function offerWhatIf() {
+  byId("if-part").hidden = !(state.policies || []).length;
+  offer("if-policy", state.policies || []);
+  offer("if-model", [...new Set(state.wanted.map(model => model.name))]);
+}
+
+async function askWhatIf() {
+  const value = id => byId(id).value.trim();
+  const set = value("if-more").split(/\s+/).filter(Boolean);
+  if (value("if-policy")) set.push(`policy=${value("if-policy")}`);
+  if (value("if-lanes")) set.push(`lanes=${value("if-lanes")}`);
+  if (value("if-slo")) set.push(`models.${value("if-model")}.slo_ms=${value("if-slo")}`);
+  byId("if-ask").disabled = true;
+  show("if-about", "simulating");
+  try {
+    const answer = await fetch(WHAT_IF, { method: "POST", headers: headers(), body: JSON.stringify({ set }) });
+    const said = await answer.json();
+    if (!answer.ok) throw new Error(said.error);
+    showWhatIf(said, set);
+  } catch (error) {
+    show("if-about", `no answer: ${error.message}`);
+  }
+  byId("if-ask").disabled = false;
+}
+
+function showWhatIf(said, set) {
+  const runs = [["as it was", said.was], ["the same, simulated", said.same]];
+  if (said.other) runs.push([set.join(", "), said.other]);
+  show("if-about", `${said.was.requests} calls of ${said.seconds.toFixed(0)} s. Simulated as it was, ${shown(said.same.in_time_percent)} % would be in time; ${shown(said.was.in_time_percent)} % were.`);
+  byId("if-table").hidden = false;
+  const names = Object.keys(said.was.models);
+  const all = ["all", ...(names.length > 1 ? names : [])].flatMap(name => runs.map(([what, run]) => [name, what, name === "all" ? run : run.models[name]]));
+  const rows = rowsFor(byId("if-rows"), all.length);
+  all.forEach(([name, what, run], i) => fill(rows[i], [[name], [what], [`${shown(run.in_time_percent)} %`, run.in_time_percent < 99 ? "number bad" : "number good"], [shown(run.p50_ms), "number"], [shown(run.p95_ms), "number"], [shown(run.p99_ms), "number"], [shown(run.mean_batch), "number"], [run.accuracy === undefined ? "" : shown(run.accuracy, 3), "number"]]));
+}
+
 // Streams are asked for each second, where the server has any.
 async function watchStreams() {
   for (;;) {
@@ -460,6 +507,7 @@ byId("login").addEventListener("submit", event => {
   byId("login").hidden = true;
   watch();
 });
+byId("if").addEventListener("submit", event => { event.preventDefault(); askWhatIf(); });
 byId("forget").addEventListener("click", () => { forgetToken(); location.reload(); });
 byId("pause").addEventListener("click", () => pause(pausedAt === null));
 byId("in").addEventListener("click", () => zoom(-1));
