@@ -138,13 +138,15 @@ Status FrontEnd::Start() {
   site_ = std::make_unique<SiteFrontEnd>(SiteOptionsOf(o_, access_.tls, moments_, log_));
   site_->Start();
   live_ = std::make_unique<LiveFeed>(LiveParts());
-  auto ports = ServerPorts::Start(o_, {.service = door_,
-                                       .access = access_,
-                                       .logs = logs_,
-                                       .live = o_.ui ? live_.get() : nullptr,
-                                       .metrics = [this] { return metrics_.Text(); },
-                                       .unread = [this] { metrics_.OnUnread(); },
-                                       .late = [this] { metrics_.OnLateAnswer(); }});
+  auto ports =
+      ServerPorts::Start(o_, {.service = door_,
+                              .access = access_,
+                              .logs = logs_,
+                              .live = o_.ui ? live_.get() : nullptr,
+                              .metrics = [this] { return metrics_.Text(); },
+                              .unread = [this] { metrics_.OnUnread(); },
+                              .late = [this] { metrics_.OnLateAnswer(); },
+                              .spans_lost = [this](auto spans) { metrics_.OnSpansLost(spans); }});
   if (!ports) return std::unexpected(std::move(ports.error()));
   ports_ = *std::move(ports);
   AwaitWorker(*site_, o_, log_);

@@ -211,18 +211,20 @@ Status Server::Open() {
                       .minute = [this] { return live_->Minute(); },
                       .busy = BusyPart});
   }
-  auto ports = ServerPorts::Start(o_, {.service = stack_->service(),
-                                       .access = access_,
-                                       .lag = lag_,
-                                       .logs = logs_,
-                                       .folders = o_.folders,
-                                       .streams = streams_.get(),
-                                       .live = o_.ui ? live_.get() : nullptr,
-                                       .what_if = what_if_.get(),
-                                       .sampler = sampler_.get(),
-                                       .metrics = [this] { return metrics_->Text(); },
-                                       .unread = [this] { metrics_->OnUnread(); },
-                                       .late = [this] { metrics_->OnLateAnswer(); }});
+  auto ports =
+      ServerPorts::Start(o_, {.service = stack_->service(),
+                              .access = access_,
+                              .lag = lag_,
+                              .logs = logs_,
+                              .folders = o_.folders,
+                              .streams = streams_.get(),
+                              .live = o_.ui ? live_.get() : nullptr,
+                              .what_if = what_if_.get(),
+                              .sampler = sampler_.get(),
+                              .metrics = [this] { return metrics_->Text(); },
+                              .unread = [this] { metrics_->OnUnread(); },
+                              .late = [this] { metrics_->OnLateAnswer(); },
+                              .spans_lost = [this](auto spans) { metrics_->OnSpansLost(spans); }});
   if (!ports) return std::unexpected(std::move(ports.error()));
   ports_ = *std::move(ports);
   if (Status opened = stack_->Open(); !opened) return opened;

@@ -49,11 +49,11 @@ struct ServedTraces {
   std::unique_ptr<TraceSink> sink;         // or null
   std::unique_ptr<TracedService> service;  // or null
 
-  static Expected<ServedTraces> Make(const ServeOptions& o, InferenceService& service, Log log) {
+  static Expected<ServedTraces> Make(const ServeOptions& o, const ServerPorts::Parts& parts) {
     using Mode = TraceSettings::Mode;
     ServedTraces traces{.settings = std::make_shared<TraceSettings>(o.trace_file)};
     if (o.trace_file.empty() && o.otlp.empty()) return traces;
-    const auto say = [log = std::move(log)](const std::string& line) { log->warn(line); };
+    const auto say = [log = parts.logs.log()](const std::string& line) { log->warn(line); };
     if (o.otlp.empty()) {
       auto file = TraceFile::Create(o.trace_file, say);
       if (!file) return std::unexpected(std::move(file.error()));
@@ -62,9 +62,9 @@ struct ServedTraces {
       auto to = CollectorOf(o);
       if (!to) return std::unexpected(std::move(to.error()));
       traces.settings = std::make_shared<TraceSettings>(o.otlp, Mode::kOpenTelemetry);
-      traces.sink = std::make_unique<OtlpExporter>(*std::move(to), say);
+      traces.sink = std::make_unique<OtlpExporter>(*std::move(to), say, parts.spans_lost);
     }
-    traces.service = std::make_unique<TracedService>(service, *traces.settings, *traces.sink);
+    traces.service = std::make_unique<TracedService>(parts.service, *traces.settings, *traces.sink);
     return traces;
   }
 };
@@ -220,7 +220,7 @@ ServerPorts::ServerPorts(std::unique_ptr<Body> body) : body_(std::move(body)) {}
 ServerPorts::~ServerPorts() = default;
 
 Expected<std::unique_ptr<ServerPorts>> ServerPorts::Start(const ServeOptions& o, Parts parts) {
-  auto made = ServedTraces::Make(o, parts.service, parts.logs.log());
+  auto made = ServedTraces::Make(o, parts);
   if (!made) return std::unexpected(std::move(made.error()));
   ServedTraces traces = *std::move(made);
   InferenceService& traced = traces.service ? *traces.service : parts.service;

@@ -39,6 +39,7 @@ class ServerPorts {
     // Told as BodyAdmission has it.
     std::function<void()> unread = {};
     std::function<void()> late = {};
+    std::function<void(std::uint64_t)> spans_lost = [](std::uint64_t) {};
   };
 
   // Whether the three ports are to be had, the one for other nodes (`peers`, which may be none) and

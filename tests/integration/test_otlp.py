@@ -211,6 +211,7 @@ class OtlpTest(unittest.TestCase):
             with contextlib.closing(server):
                 over_http(server, parent(True)[2])
                 server.await_line("the collector answers 400 for POST /v1/traces")
+                self.assertEqual(server.metric("tactus_spans_lost_total"), 3)
                 server.terminate()
                 server.await_line(": 3 spans were lost")
 
@@ -222,6 +223,7 @@ class OtlpTest(unittest.TestCase):
                 served(collector.url) as server:
             over_http(server, parent(True)[2])
             server.await_line("the collector refuses some: too old")
+            self.assertEqual(server.metric("tactus_spans_lost_total"), 2)
             server.terminate()
             server.await_line(": 2 spans were lost")
 

@@ -156,8 +156,12 @@ std::string OtlpBody(std::span<const Trace> traces, std::chrono::nanoseconds sin
 
 std::size_t SpansOf(const Trace& trace) { return 1 + trace.steps.size() + (trace.compute ? 2 : 0); }
 
-OtlpExporter::OtlpExporter(OtlpAddress to, std::function<void(const std::string&)> say)
-    : to_(std::move(to)), say_(std::move(say)), thread_([this] { Run(); }) {}
+OtlpExporter::OtlpExporter(OtlpAddress to, std::function<void(const std::string&)> say,
+                           std::function<void(std::uint64_t)> lost)
+    : to_(std::move(to)),
+      say_(std::move(say)),
+      tell_lost_(std::move(lost)),
+      thread_([this] { Run(); }) {}
 
 OtlpExporter::~OtlpExporter() {
   {
@@ -187,11 +191,6 @@ void OtlpExporter::Add(Trace trace) {
   if (enough) changed_.notify_all();
 }
 
-std::uint64_t OtlpExporter::lost() const {
-  const std::lock_guard lock(mutex_);
-  return lost_;
-}
-
 void OtlpExporter::Say(const std::string& what) const {
   say_(fmt::format("--otlp {}: {}", to_.endpoint.text(), what));
 }
@@ -203,6 +202,7 @@ void OtlpExporter::Lose(std::uint64_t spans, const std::string& why) {
     first = lost_ == 0;
     lost_ += spans;
   }
+  tell_lost_(spans);
   if (first) Say(fmt::format("{}; serving goes on without these spans", why));
 }
 

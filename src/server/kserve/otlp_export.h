@@ -48,14 +48,14 @@ class OtlpExporter final : public TraceSink {
   static constexpr std::size_t kSpansInOne = 2048;
   static constexpr std::size_t kMostSpans = 16384;  // that wait or are under way
 
-  // `say`: as TraceFile's.
-  OtlpExporter(OtlpAddress to, std::function<void(const std::string&)> say);
+  // `say`: as TraceFile's. `lost`: told of spans that the collector does not get.
+  OtlpExporter(OtlpAddress to, std::function<void(const std::string&)> say,
+               std::function<void(std::uint64_t)> lost);
   // Sends the rest, as far as that goes in two seconds or so.
   ~OtlpExporter() override;
 
-  // Drops the trace, and counts its spans as lost, beyond kMostSpans.
+  // Beyond kMostSpans the trace is lost.
   void Add(Trace trace) override;
-  std::uint64_t lost() const;
 
  private:
   // Spans as they go out.
@@ -74,8 +74,9 @@ class OtlpExporter final : public TraceSink {
 
   const OtlpAddress to_;
   const std::function<void(const std::string&)> say_;
+  const std::function<void(std::uint64_t)> tell_lost_;
 
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Trace> waiting_;
   std::size_t spans_ = 0;  // with those under way

@@ -116,6 +116,7 @@ struct ServingMetrics::Body {
   prometheus::Family<Histogram>& finish;
   prometheus::Family<Counter>& refused;
   Counter& late_answers;
+  Counter& spans_lost;
   Histogram& launch_seconds = launch.Add({}, kOverheads);
   Histogram& finish_seconds = finish.Add({}, kOverheads);
 
@@ -195,7 +196,10 @@ ServingMetrics::Body::Body(MetricsOptions given)
           CounterOf(registry, "tactus_late_answers_total",
                     "Answers that were in time when they were computed, and late when they left "
                     "for their clients. They count among outcome=\"met\".")
-              .Add({})) {
+              .Add({})),
+      spans_lost(CounterOf(registry, "tactus_spans_lost_total",
+                           "Spans that the collector of --otlp did not get.")
+                     .Add({})) {
   prometheus::BuildGauge()
       .Name("tactus_build_info")
       .Help("1, with what is running as labels.")
@@ -306,6 +310,10 @@ void ServingMetrics::OnUnread() {
 }
 
 void ServingMetrics::OnLateAnswer() { body_->late_answers.Increment(); }
+
+void ServingMetrics::OnSpansLost(std::uint64_t spans) {
+  body_->spans_lost.Increment(static_cast<double>(spans));
+}
 
 void ServingMetrics::OnBatch(const ModelSpec& model, const BatchRecord& record) {
   ModelSeries& s = body_->SeriesOf(model);

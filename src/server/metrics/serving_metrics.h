@@ -108,6 +108,8 @@ class ServingMetrics final : public Observer {
   void OnUnread();
   // An answer that was in time when it was computed was late when it left for its client.
   void OnLateAnswer();
+  // What --otlp's collector does not get.
+  void OnSpansLost(std::uint64_t spans);
   void OnBatch(const ModelSpec& model, const BatchRecord& record) override;
 
  private:
