@@ -196,6 +196,7 @@ Status Server::Open() {
       LiveFeed::Parts{.policy = o_.policy,
                       .streams = true,
                       .policies = decides_alone ? PolicyNames() : std::vector<std::string>(),
+                      .journal = o_.journal,
                       .moments = *moments_,
                       .metrics = *metrics_,
                       .read = [this] { return ReadingOf(device_->runtime(), stack_->service()); },

@@ -257,6 +257,7 @@ std::string LiveFeed::StateText(const RuntimeReading& reading) const {
                  {"lane", parts_.lane},
                  {"streams", parts_.streams},
                  {"policies", parts_.policies},
+                 {"journal", parts_.journal},
                  {"names", names_},
                  {"models", std::move(models)}});
 }

@@ -32,8 +32,9 @@ class LiveFeed {
     std::string lane = "lane";  // what a lane is called
     // A batch's time has in it what the batch waited at another server: no profile predicts that.
     bool elsewhere = false;
-    bool streams = false;  // whether the server has /v2/streams
-    LiveMoments& moments;  // of this feed alone
+    bool streams = false;      // whether the server has /v2/streams
+    std::string journal = {};  // the file of --journal; empty: there is none
+    LiveMoments& moments;      // of this feed alone
     const ServingMetrics& metrics;
     std::function<RuntimeReading()> read;
     // Null for a model that is not served.

@@ -127,6 +127,7 @@ function onState(next) {
     return entry;
   }));
   offerWhatIf();
+  if (state.journal) show("journal", `Every decision is kept: tactus explain ${state.journal} says why calls were late; tactus trace ${state.journal} --out FILE draws them in Perfetto.`);
   byId("lanes").style.height = `${2.2 * state.lanes + 1.4}rem`;
   if (!lastModels) showModels({});
 }
