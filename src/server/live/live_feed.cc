@@ -116,7 +116,10 @@ Duration LiveFeed::Tick() {
     }
   }
   if (all.empty()) {
-    if (std::exchange(watched_, false)) parts_.moments.Watch(false);
+    if (std::exchange(watched_, false)) {
+      parts_.moments.Watch(false);
+      minute_.Clear();
+    }
     if (SecondIsOver()) Keep(parts_.read(), EndedByName());
     return std::max(Duration(next_second_ - std::chrono::steady_clock::now()), Duration{});
   }

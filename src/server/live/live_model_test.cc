@@ -16,6 +16,10 @@ OutcomeCounts Total(const Counts& c) {
   return {c.met, c.late, c.shed, c.expired, c.cancelled, c.failed};
 }
 
+LiveMoments::Answer Answered(Outcome outcome, Duration latency) {
+  return {.record = {.arrival = kStart, .ended = kStart + latency, .outcome = outcome}};
+}
+
 // One second in which calls ended so, with batches that took `slower` times what was predicted.
 LiveModel After(const Counts& counts, double slower = 1) {
   LiveModel model(Millis(50));
@@ -53,10 +57,10 @@ TEST(LiveModel, RemembersItsWindow) {
   EXPECT_EQ(model.Last().ended[0], 0u);
   for (int second = 1; second <= 30; ++second) {
     for (int i = 0; i < 2000; ++i) {
-      model.Note(LiveMoments::Answer{.outcome = i % 100 < 98 ? Outcome::kMet : Outcome::kLate,
-                                     .latency = Millis(i % 100 < 98 ? second : 90)});
+      const bool met = i % 100 < 98;
+      model.Note(Answered(met ? Outcome::kMet : Outcome::kLate, Millis(met ? second : 90)));
     }
-    model.Note(LiveMoments::Answer{.outcome = Outcome::kShed, .latency = Millis(5000)});
+    model.Note(Answered(Outcome::kShed, Millis(5000)));
     counts.met += 2000;
     model.Second(Total(counts));
   }

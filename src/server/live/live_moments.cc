@@ -56,7 +56,7 @@ void LiveMoments::OnAnswered(const ModelSpec& model, const RequestRecord& record
       ++lost_;
       return;
     }
-    answers_.push_back({NumberOf(model.name), static_cast<std::uint16_t>(rows), record});
+    answers_.push_back({NumberOf(model.name), static_cast<std::uint32_t>(rows), record});
     if (record.outcome == Outcome::kLate && record.batch > 0) late_.push_back(record.started);
   } catch (const std::bad_alloc&) {  // it is for show
   }

@@ -30,7 +30,7 @@ class LiveMoments final : public Observer {
   };
   struct Answer {
     std::uint32_t model = 0;
-    std::uint16_t rows = 1;
+    std::uint32_t rows = 1;
     RequestRecord record;  // its `model` says nothing here
 
     Duration latency() const { return record.ended - record.arrival; }
