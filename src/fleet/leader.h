@@ -70,12 +70,12 @@ struct LeaderView {
     std::vector<MeasuredLink> links;
     std::string left_out;  // why it has no part in the plan; empty: it has
   };
-  std::uint64_t term = 0;         // 0: it gathers nodes and does not lead yet
-  PlanId serving;                 // the last that was adopted
-  PlanId rolling;                 // what is rolled out now, or was last
-  std::string phase;              // of it; empty: no plan was made yet
-  std::string problem;            // why there is no newer plan; empty: none is needed
-  std::vector<std::string> lost;  // pipelines without a place: their source or its devices are away
+  std::uint64_t term = 0;  // 0: it gathers nodes and does not lead yet
+  PlanId serving;          // the last that was adopted
+  PlanId rolling;          // what is rolled out now, or was last
+  std::string phase;       // of it; empty: no plan was made yet
+  std::string problem;     // why there is no newer plan; empty: none is needed
+  LostPipelines lost;
   std::vector<Node> nodes;
 };
 
@@ -161,7 +161,7 @@ class FleetLeader {
   // What is due between two plans; whether another one is rolled out for it.
   bool Scale(TimePoint now);
   // The fleet of `planned_for_` as it is measured, with these links.
-  FleetInput MeasuredNow(const FleetInput& linked, std::vector<std::string>& lost) const;
+  FleetInput MeasuredNow(const FleetInput& linked, LostPipelines& lost) const;
   // Adds what the nodes serve of pipelines that are lost. The nodes that these miss may serve on,
   // unheard; what is here of them stays as it is until they are forgotten.
   void KeepLost(std::map<std::string, FleetSlice>& slices, TimePoint now) const;
@@ -203,7 +203,7 @@ class FleetLeader {
   TimePoint not_before_ = kStart;
   TimePoint next_period_ = kStart;
   std::string problem_;
-  std::vector<std::string> lost_;
+  LostPipelines lost_;
 };
 
 }  // namespace tactus

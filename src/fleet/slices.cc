@@ -95,7 +95,7 @@ std::vector<std::vector<std::string>> WavesOf(const std::map<std::string, FleetS
 }
 
 FleetInput Without(const FleetInput& input, const std::set<std::string>& devices,
-                   std::vector<std::string>& lost) {
+                   LostPipelines& lost) {
   FleetInput rest = input;
   rest.devices.clear();
   rest.pipelines.clear();
@@ -107,14 +107,21 @@ FleetInput Without(const FleetInput& input, const std::set<std::string>& devices
   }
   for (const FleetPipeline& pipeline : input.pipelines) {
     const auto source = renumbered.find(pipeline.source);
-    bool whole = source != renumbered.end();
+    if (source == renumbered.end()) {
+      lost[pipeline.name] =
+          "its source '" + input.devices[pipeline.source.value()].name + "' is away";
+      continue;
+    }
     FleetPipeline kept = pipeline;
-    if (whole) kept.source = source->second;
-    for (const FleetStage& stage : kept.stages) whole = whole && Runs(rest, kept, stage.model);
-    if (whole) {
+    kept.source = source->second;
+    const auto nowhere = std::ranges::find_if_not(
+        kept.stages, [&](const FleetStage& stage) { return Runs(rest, kept, stage.model); });
+    if (nowhere == kept.stages.end()) {
       rest.pipelines.push_back(std::move(kept));
     } else {
-      lost.push_back(pipeline.name);
+      lost[pipeline.name] = "no node that is here and in its reach has [[costs]] of model '" +
+                            input.models[nowhere->model.value()] + "', its stage '" +
+                            nowhere->name + "'";
     }
   }
   return rest;

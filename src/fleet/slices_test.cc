@@ -11,6 +11,7 @@ namespace tactus {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::Pair;
 
 TEST(Slices, SourcesRouteAllStagesAndTakeOverLast) {
   const FleetInput input = FleetWorld::MadeFleet(1, 2);
@@ -49,12 +50,25 @@ TEST(Slices, WhatRunsInAnothersBatchesIsRoutedThere) {
 
 TEST(Slices, WithoutADeviceItsPipelinesAreLostAndTheOthersKeepTheirSources) {
   const FleetInput input = FleetWorld::MadeFleet(1, 3);
-  std::vector<std::string> lost;
+  LostPipelines lost;
   const FleetInput rest = Without(input, {"edge0"}, lost);
-  EXPECT_THAT(lost, ElementsAre("camera0"));
+  EXPECT_THAT(lost, ElementsAre(Pair("camera0", "its source 'edge0' is away")));
   ASSERT_EQ(rest.pipelines.size(), 2u);
   EXPECT_EQ(rest.devices[rest.pipelines[0].source.value()].name, "edge1");
   EXPECT_TRUE(CheckFleet(rest));
+}
+
+TEST(Slices, APipelineIsLostWithTheLastDeviceOfAStage) {
+  FleetInput input = FleetWorld::MadeFleet(1, 2);
+  const KindId edge = input.devices[1].kind;
+  const ModelId model = input.pipelines[1].stages[1].model;
+  std::erase_if(input.costs,
+                [&](const FleetCost& cost) { return cost.kind == edge && cost.model == model; });
+  LostPipelines lost;
+  Without(input, {"server0"}, lost);
+  EXPECT_EQ(lost.at("camera1"), "no node that is here and in its reach has [[costs]] of model '" +
+                                    input.models[model.value()] + "', its stage '" +
+                                    input.pipelines[1].stages[1].name + "'");
 }
 
 TEST(Slices, MeasuredRatesReplaceDeclaredOnesFromATenthOn) {

@@ -209,6 +209,8 @@ class FaultsTest(unittest.TestCase):
     def test_the_plan_is_served_and_nothing_else(self):
         self.assert_all_answer(self.nodes)
         self.assertEqual(self.cluster.status()["lost"], ["corner_north"])
+        self.assertEqual(self.cluster.status()["why_lost"],
+                         {"corner_north": "its source 'north' is away"})
         held = {name: set(node["models"]) for name, node in self.nodes.items() if node["http"]}
         self.assertIn("plates", held["server"] | held["south"])
         absent = {"objects", "persons", "plates"} - held["south"]

@@ -79,20 +79,25 @@ std::string ClusterTable(const LeaderView& view) {
                 : fmt::format(", plan {} {}\n", PlanNumber(view.rolling), view.phase);
   }
   if (!view.problem.empty()) text += view.problem + "\n";
-  if (!view.lost.empty()) text += "pipelines without a place: " + Listed(view.lost) + "\n";
+  for (const auto& [pipeline, why] : view.lost) {
+    text += fmt::format("pipeline '{}' has no place: {}\n", pipeline, why);
+  }
   return text + "\n" + table.Print();
 }
 
 std::string ClusterJson(const LeaderView& view) {
   nlohmann::ordered_json nodes = nlohmann::json::array();
   for (const LeaderView::Node& each : view.nodes) nodes.push_back(JsonOf(each));
+  nlohmann::ordered_json lost = nlohmann::json::array();
+  for (const auto& [pipeline, why] : view.lost) lost.push_back(pipeline);
   const nlohmann::ordered_json document = {{"tactus_cluster", 1},
                                            {"term", view.term},
                                            {"serving", PlanNumber(view.serving)},
                                            {"rolling", PlanNumber(view.rolling)},
                                            {"phase", view.phase},
                                            {"problem", view.problem},
-                                           {"lost", view.lost},
+                                           {"lost", lost},
+                                           {"why_lost", view.lost},
                                            {"nodes", nodes}};
   return document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
