@@ -15,6 +15,7 @@
 #include "core/policy.h"
 #include "core/prediction_errors.h"
 #include "metrics/report.h"
+#include "sim/simulation.h"
 #include "workload/profile_file.h"
 #include "workload/scenario.h"
 #include "workload/share_profiles.h"

@@ -18,6 +18,7 @@
 #include "fleet/messages.h"
 #include "fleet/remembered.h"
 #include "fleet/rollout.h"
+#include "fleet/slices.h"
 
 namespace tactus {
 
@@ -75,7 +76,7 @@ struct LeaderView {
   PlanId rolling;          // what is rolled out now, or was last
   std::string phase;       // of it; empty: no plan was made yet
   std::string problem;     // why there is no newer plan; empty: none is needed
-  LostPipelines lost;
+  std::vector<LostPipeline> lost;
   std::vector<Node> nodes;
 };
 
@@ -161,7 +162,7 @@ class FleetLeader {
   // What is due between two plans; whether another one is rolled out for it.
   bool Scale(TimePoint now);
   // The fleet of `planned_for_` as it is measured, with these links.
-  FleetInput MeasuredNow(const FleetInput& linked, LostPipelines& lost) const;
+  FleetInput MeasuredNow(const FleetInput& linked, std::vector<LostPipeline>& lost) const;
   // Adds what the nodes serve of pipelines that are lost. The nodes that these miss may serve on,
   // unheard; what is here of them stays as it is until they are forgotten.
   void KeepLost(std::map<std::string, FleetSlice>& slices, TimePoint now) const;
@@ -203,7 +204,7 @@ class FleetLeader {
   TimePoint not_before_ = kStart;
   TimePoint next_period_ = kStart;
   std::string problem_;
-  LostPipelines lost_;
+  std::vector<LostPipeline> lost_;
 };
 
 }  // namespace tactus

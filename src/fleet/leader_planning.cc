@@ -199,7 +199,8 @@ void FleetLeader::StartRollout(RolloutPlan plan, Rollout::Phase from, TimePoint 
   ended_ = false;
 }
 
-FleetInput FleetLeader::MeasuredNow(const FleetInput& linked, LostPipelines& lost) const {
+FleetInput FleetLeader::MeasuredNow(const FleetInput& linked,
+                                    std::vector<LostPipeline>& lost) const {
   std::map<std::string, double> rates;
   std::set<std::string> away;
   for (const auto& [name, node] : nodes_) {
@@ -240,7 +241,7 @@ void FleetLeader::MakePlan(TimePoint now, const std::set<std::string>& participa
 bool FleetLeader::Scale(TimePoint now) {
   if (!options_.scaling || !current_ || now < next_scaling_) return false;
   next_scaling_ = now + options_.scale_every;
-  LostPipelines lost;
+  std::vector<LostPipeline> lost;
   const FleetInput input = MeasuredNow(Linked(now), lost);
   FleetPlan plan = *current_;
   const std::string what = options_.scaling(input, plan, now);
@@ -255,7 +256,9 @@ void FleetLeader::KeepLost(std::map<std::string, FleetSlice>& slices, TimePoint 
     return !slices.contains(each.first) && !Forgotten(each.first, now);
   });
   if (!may_serve) return;
-  const auto is_lost = [this](const auto& each) { return lost_.contains(each.pipeline); };
+  const auto is_lost = [this](const auto& each) {
+    return std::ranges::find(lost_, each.pipeline, &LostPipeline::pipeline) != lost_.end();
+  };
   for (auto& [name, slice] : slices) {
     const Node& node = nodes_.at(name);
     if (node.refusals > 0) continue;

@@ -13,11 +13,10 @@
 namespace tactus {
 namespace {
 
-using ::testing::_;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::IsEmpty;
-using ::testing::Pair;
 
 // What a store would be told.
 struct Told final : FleetHistory {
@@ -172,7 +171,7 @@ TEST_F(LeaderTest, APipelineThatMissesANodeStaysWhereItIsUntilTheNodeIsForgotten
 
   server_is_away = true;
   PassSeconds(first, 60);
-  EXPECT_THAT(first.View(now).lost, ElementsAre(Pair("camera0", _)));
+  EXPECT_THAT(first.View(now).lost, ElementsAre(Field(&LostPipeline::pipeline, "camera0")));
   EXPECT_THAT(sends_to(), ElementsAre("server0"));
 
   FleetLeader second(fleet, OnTheFirst, {}, {.term = 1, .epoch = 9}, now);
@@ -180,7 +179,7 @@ TEST_F(LeaderTest, APipelineThatMissesANodeStaysWhereItIsUntilTheNodeIsForgotten
   PassSeconds(second, 60);
   EXPECT_GT(second.serving(), (PlanId{2, 9}));
   EXPECT_EQ(edge.slice().id, second.serving());
-  EXPECT_THAT(second.View(now).lost, ElementsAre(Pair("camera0", _)));
+  EXPECT_THAT(second.View(now).lost, ElementsAre(Field(&LostPipeline::pipeline, "camera0")));
   EXPECT_THAT(sends_to(), ElementsAre("server0"));
 
   const int until_forgotten_and_planned_anew = 600 + 360;

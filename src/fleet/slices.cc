@@ -95,7 +95,7 @@ std::vector<std::vector<std::string>> WavesOf(const std::map<std::string, FleetS
 }
 
 FleetInput Without(const FleetInput& input, const std::set<std::string>& devices,
-                   LostPipelines& lost) {
+                   std::vector<LostPipeline>& lost) {
   FleetInput rest = input;
   rest.devices.clear();
   rest.pipelines.clear();
@@ -108,8 +108,8 @@ FleetInput Without(const FleetInput& input, const std::set<std::string>& devices
   for (const FleetPipeline& pipeline : input.pipelines) {
     const auto source = renumbered.find(pipeline.source);
     if (source == renumbered.end()) {
-      lost[pipeline.name] =
-          "its source '" + input.devices[pipeline.source.value()].name + "' is away";
+      lost.push_back({pipeline.name,
+                      "its source '" + input.devices[pipeline.source.value()].name + "' is away"});
       continue;
     }
     FleetPipeline kept = pipeline;
@@ -119,9 +119,10 @@ FleetInput Without(const FleetInput& input, const std::set<std::string>& devices
     if (nowhere == kept.stages.end()) {
       rest.pipelines.push_back(std::move(kept));
     } else {
-      lost[pipeline.name] = "no node that is here and in its reach has [[costs]] of model '" +
-                            input.models[nowhere->model.value()] + "', its stage '" +
-                            nowhere->name + "'";
+      lost.push_back(
+          {pipeline.name, "no node that is here and in its reach has [[costs]] of model '" +
+                              input.models[nowhere->model.value()] + "', its stage '" +
+                              nowhere->name + "'"});
     }
   }
   return rest;

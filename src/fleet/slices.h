@@ -28,13 +28,17 @@ void AddModels(const std::map<std::string, std::string>& digests,
 std::vector<std::vector<std::string>> WavesOf(const std::map<std::string, FleetSlice>& slices,
                                               const FleetInput& input);
 
-// Pipelines without a place, and why: "its source 'north' is away".
-using LostPipelines = std::map<std::string, std::string>;
+struct LostPipeline {
+  std::string pipeline;
+  std::string why;  // it has no place: "its source 'north' is away"
+
+  bool operator==(const LostPipeline&) const = default;
+};
 
 // The fleet without some of its devices, and without pipelines whose frames come from them or that
 // then have a stage for which no device is left: `lost` gets those.
 FleetInput Without(const FleetInput& input, const std::set<std::string>& devices,
-                   LostPipelines& lost);
+                   std::vector<LostPipeline>& lost);
 
 // The fleet with the rates that are measured, by model: of a pipeline's frames, and items of a
 // stage for each frame. Where several stages have one model its rate is divided as declared. What

@@ -10,8 +10,8 @@
 namespace tactus {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::Pair;
 
 TEST(Slices, SourcesRouteAllStagesAndTakeOverLast) {
   const FleetInput input = FleetWorld::MadeFleet(1, 2);
@@ -50,9 +50,9 @@ TEST(Slices, WhatRunsInAnothersBatchesIsRoutedThere) {
 
 TEST(Slices, WithoutADeviceItsPipelinesAreLostAndTheOthersKeepTheirSources) {
   const FleetInput input = FleetWorld::MadeFleet(1, 3);
-  LostPipelines lost;
+  std::vector<LostPipeline> lost;
   const FleetInput rest = Without(input, {"edge0"}, lost);
-  EXPECT_THAT(lost, ElementsAre(Pair("camera0", "its source 'edge0' is away")));
+  EXPECT_THAT(lost, ElementsAre(LostPipeline{"camera0", "its source 'edge0' is away"}));
   ASSERT_EQ(rest.pipelines.size(), 2u);
   EXPECT_EQ(rest.devices[rest.pipelines[0].source.value()].name, "edge1");
   EXPECT_TRUE(CheckFleet(rest));
@@ -61,14 +61,17 @@ TEST(Slices, WithoutADeviceItsPipelinesAreLostAndTheOthersKeepTheirSources) {
 TEST(Slices, APipelineIsLostWithTheLastDeviceOfAStage) {
   FleetInput input = FleetWorld::MadeFleet(1, 2);
   const KindId edge = input.devices[1].kind;
-  const ModelId model = input.pipelines[1].stages[1].model;
-  std::erase_if(input.costs,
-                [&](const FleetCost& cost) { return cost.kind == edge && cost.model == model; });
-  LostPipelines lost;
+  const FleetStage& stage = input.pipelines[1].stages[1];
+  std::erase_if(input.costs, [&](const FleetCost& cost) {
+    return cost.kind == edge && cost.model == stage.model;
+  });
+  std::vector<LostPipeline> lost;
   Without(input, {"server0"}, lost);
-  EXPECT_EQ(lost.at("camera1"), "no node that is here and in its reach has [[costs]] of model '" +
-                                    input.models[model.value()] + "', its stage '" +
-                                    input.pipelines[1].stages[1].name + "'");
+  EXPECT_THAT(
+      lost,
+      Contains(LostPipeline{
+          "camera1", "no node that is here and in its reach has [[costs]] of model '" +
+                         input.models[stage.model.value()] + "', its stage '" + stage.name + "'"}));
 }
 
 TEST(Slices, MeasuredRatesReplaceDeclaredOnesFromATenthOn) {

@@ -79,6 +79,7 @@ void Fields(auto& io, Of<decltype(io), LeaderView::Node> node) {
     for (ModelRate& each : rates) node.rates[std::move(each.model)] = each.rate_rps;
   }
 }
+void Fields(auto& io, Of<decltype(io), LostPipeline> lost) { io(lost.pipeline, Any(lost.why)); }
 void Fields(auto& io, Of<decltype(io), LeaderView> view) {
   io(view.term, view.serving, view.rolling, Any(view.phase), Any(view.problem), view.lost,
      view.nodes);

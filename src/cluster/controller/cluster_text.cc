@@ -89,7 +89,11 @@ std::string ClusterJson(const LeaderView& view) {
   nlohmann::ordered_json nodes = nlohmann::json::array();
   for (const LeaderView::Node& each : view.nodes) nodes.push_back(JsonOf(each));
   nlohmann::ordered_json lost = nlohmann::json::array();
-  for (const auto& [pipeline, why] : view.lost) lost.push_back(pipeline);
+  nlohmann::ordered_json why_lost = nlohmann::json::object();
+  for (const auto& [pipeline, why] : view.lost) {
+    lost.push_back(pipeline);
+    why_lost[pipeline] = why;
+  }
   const nlohmann::ordered_json document = {{"tactus_cluster", 1},
                                            {"term", view.term},
                                            {"serving", PlanNumber(view.serving)},
@@ -97,7 +101,7 @@ std::string ClusterJson(const LeaderView& view) {
                                            {"phase", view.phase},
                                            {"problem", view.problem},
                                            {"lost", lost},
-                                           {"why_lost", view.lost},
+                                           {"why_lost", why_lost},
                                            {"nodes", nodes}};
   return document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

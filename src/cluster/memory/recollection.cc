@@ -32,7 +32,7 @@ std::optional<RememberedPlan> TakenFrom(const knowledge::Plan& plan, const Fleet
   for (const FleetDevice& each : declared.devices) {
     if (!remembered.nodes.contains(each.name)) away.insert(each.name);
   }
-  std::vector<std::string> lost;
+  std::vector<LostPipeline> lost;
   auto file = ParseFleetPlan(plan.plan, "the knowledge base", Without(declared, away, lost));
   if (file) remembered.plan = std::move(file->plan);
   return remembered;

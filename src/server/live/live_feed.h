@@ -32,7 +32,9 @@ class LiveFeed {
     std::string lane = "lane";  // what a lane is called
     // A batch's time has in it what the batch waited at another server: no profile predicts that.
     bool elsewhere = false;
-    bool streams = false;      // whether the server has /v2/streams
+    bool streams = false;  // whether the server has /v2/streams
+    // That may be asked for in a what-if; empty: none is answered.
+    std::vector<std::string> policies = {};
     std::string journal = {};  // the file of --journal; empty: there is none
     LiveMoments& moments;      // of this feed alone
     const ServingMetrics& metrics;
