@@ -31,7 +31,7 @@ class Notes final : public ReplayWatch {
     const Batch& batch = running_.at(id.value());
     kept.batches.push_back({.model = batch.model.value(),
                             .lane = static_cast<std::uint16_t>(batch.lane.value()),
-                            .exit = batch.exit.value(),
+                            .exit = static_cast<std::uint16_t>(batch.exit.value()),
                             .rows = static_cast<std::uint16_t>(batch.requests.size()),
                             .decided = batch.start,
                             .started = report.started,
