@@ -98,6 +98,7 @@ Status Set(Scenario& changed, std::string_view key, std::string_view value) {
     return OverrideNamed(changed.pipelines, PipelineFields(), key, key.substr(kPipelines.size()),
                          value);
   }
+  if (key == "lanes") key = "lanes.count";  // what people write first
   const auto fields = ScenarioFields();
   const auto field = std::find_if(fields.begin(), fields.end(), [&](const auto& f) {
     return f.key == key || fmt::format("{}.{}", f.section, f.key) == key;

@@ -292,6 +292,8 @@ TEST(Override, ChangesOneKey) {
   Scenario s = Full();
   ASSERT_TRUE(Override(s, "rate_rps", "200"));
   EXPECT_EQ(s.rate_rps, 200);
+  ASSERT_TRUE(Override(s, "lanes", "3"));
+  EXPECT_EQ(s.lanes, 3);
   ASSERT_TRUE(Override(s, "lanes.count", "4"));
   EXPECT_EQ(s.lanes, 4);
   ASSERT_TRUE(Override(s, "policy", "all-final"));
