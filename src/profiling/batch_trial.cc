@@ -14,8 +14,6 @@
 namespace tactus {
 namespace {
 
-constexpr std::chrono::seconds kLongest{1};  // of a model, beyond the few runs that it needs
-
 // Sizes of open dimensions, the first that a graph takes is used. Even ones and powers of two suit
 // networks that halve, hundreds those that look at pictures, thousands those that listen. 1 is the
 // last: padding, pooling and strides refuse it, or make nothing of it.
@@ -474,6 +472,7 @@ BatchTrial Trial::TryBatch() {
     doubtful += few_ ? 1 : 0;
   }
   spec_.found_shapes = found;
+  if (ended_.end == BatchTrial::End::kHolds) TryShared();
   if (ended_.end == BatchTrial::End::kHolds && (differs_ || 2 * doubtful > rounds))
     ended_.end = BatchTrial::End::kDiffers;
   if (ended_.end == BatchTrial::End::kHolds) TryLabels();

@@ -64,6 +64,7 @@ class Trial {
 
  private:
   using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds kLongest{1};  // beyond the few runs that a trial needs
   using Rows = std::vector<SampleRow>;
   using Shapes = std::map<std::string, Shape>;
   using Outputs = std::vector<std::shared_ptr<const BatchOutput>>;  // by exit
@@ -96,6 +97,10 @@ class Trial {
   bool TryNeighbours(std::span<const std::size_t> order);
   // Three rows, and so on up to all of `rows_`. False: the trial has ended.
   bool TryFew();
+  // Rows that have some of their numbers in common. False: the trial has ended.
+  bool TryShared();
+  // Draws `sharing` such rows, and one that is unlike them.
+  bool DrawShared(std::size_t round, std::size_t sharing);
   // Many more rows beside different neighbours, alone, in other places and among fewer, where
   // answers may be labels. False: the trial has ended.
   bool TryLabels();

@@ -122,14 +122,53 @@ void FillWithNoise(DataType type, const SampleDraw& draw, std::vector<std::byte>
   const auto noise = [&] {
     // (0, 1]: at 0, a logarithm is infinite.
     if (draw.noise == SampleDraw::Noise::kFraction) return draw.scale * (1 - rng.Uniform());
+    if (draw.noise == SampleDraw::Noise::kWhole) return static_cast<double>(rng.Below(3));
     const double value = draw.scale * rng.Normal();
-    if (draw.noise == SampleDraw::Noise::kNegative) return -std::abs(value);
-    return draw.noise == SampleDraw::Noise::kPositive ? std::abs(value) : value;
+    if (draw.noise == SampleDraw::Noise::kNormal) return value;
+    return draw.noise == SampleDraw::Noise::kNegative ? -std::abs(value) : std::abs(value);
   };
   if (type == DataType::kFp32) Fill<float>(bytes, noise);
   if (type == DataType::kFp64) Fill<double>(bytes, noise);
   if (type == DataType::kFp16) Fill<std::uint16_t>(bytes, [&] { return HalfOf(noise()); });
   if (type == DataType::kBf16) Fill<std::uint16_t>(bytes, [&] { return BrainHalfOf(noise()); });
+}
+
+// Positive floats of any size are in the order of their bits.
+template <class T>
+void SortBits(std::vector<std::byte>& bytes, std::int64_t last) {
+  std::vector<T> numbers(bytes.size() / sizeof(T));
+  std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(T));
+  const auto length = static_cast<std::size_t>(std::max<std::int64_t>(last, 1));
+  for (std::size_t at = 0; at + length <= numbers.size(); at += length) {
+    std::sort(numbers.begin() + static_cast<std::ptrdiff_t>(at),
+              numbers.begin() + static_cast<std::ptrdiff_t>(at + length));
+  }
+  std::memcpy(bytes.data(), numbers.data(), numbers.size() * sizeof(T));
+}
+
+void SortPositive(DataType type, std::vector<std::byte>& bytes, const Shape& shape) {
+  const std::int64_t last = shape.empty() ? 1 : shape.back();
+  if (type == DataType::kFp32) SortBits<std::uint32_t>(bytes, last);
+  if (type == DataType::kFp64) SortBits<std::uint64_t>(bytes, last);
+  if (type == DataType::kFp16 || type == DataType::kBf16) SortBits<std::uint16_t>(bytes, last);
+}
+
+// Half of them those of `other`, the rest near them.
+template <class T>
+void ShareFloats(std::span<const std::byte> other, std::vector<std::byte>& bytes, Rng& rng) {
+  for (std::size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
+    T value{};
+    std::memcpy(&value, other.data() + at, sizeof(T));
+    if (rng.Below(2) == 0) value *= static_cast<T>(0.8 + 0.4 * rng.Uniform());
+    std::memcpy(bytes.data() + at, &value, sizeof(T));
+  }
+}
+
+void ShareElements(std::size_t element, std::span<const std::byte> other,
+                   std::vector<std::byte>& bytes, Rng& rng) {
+  for (std::size_t at = 0; at + element <= bytes.size(); at += element) {
+    if (rng.Below(2) == 0) std::memcpy(bytes.data() + at, other.data() + at, element);
+  }
 }
 
 void FillWithIntegers(DataType type, const SampleDraw& draw, std::vector<std::byte>& bytes,
@@ -238,6 +277,9 @@ Expected<SampleRow> SampleRow::Draw(const ModelSpec& spec, const SampleDraw& dra
         draw.integers > 0 || sample == nullptr || sample->data == StatedSample::Data::kNoise;
     Rng rng = Rng::Stream(draw.seed, "sample/" + input.name);
     if (noise) FillWithNoise(input.type, draw, bytes, rng);
+    if (noise && draw.noise == SampleDraw::Noise::kAscending) {
+      SortPositive(input.type, bytes, *shape);
+    }
     if (draw.integers > 0) FillWithIntegers(input.type, draw, bytes, rng);
     if (draw.integers > 0 && input.type == DataType::kBytes) {
       FillWithNumbers(draw.integers, bytes, rng);
@@ -260,6 +302,21 @@ Expected<SampleRow> SampleRow::Make(const ModelSpec& spec, std::uint64_t seed, c
   }
   row.View();
   return row;
+}
+
+void SampleRow::ShareWith(const SampleRow& other, const ModelSpec& spec, std::uint64_t seed) {
+  Rng rng = Rng::Stream(seed, "sample/shared");
+  for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
+    const DataType type = spec.inputs[i].type;
+    if (type == DataType::kBytes || bytes_[i].size() != other.bytes_[i].size()) continue;
+    if (type == DataType::kFp32) {
+      ShareFloats<float>(other.bytes_[i], bytes_[i], rng);
+    } else if (type == DataType::kFp64) {
+      ShareFloats<double>(other.bytes_[i], bytes_[i], rng);
+    } else {
+      ShareElements(ElementSize(type), other.bytes_[i], bytes_[i], rng);
+    }
+  }
 }
 
 void SampleRow::View() {

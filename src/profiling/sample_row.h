@@ -14,9 +14,11 @@ namespace tactus {
 struct SampleDraw {
   enum class Noise {
     kNormal,
-    kPositive,  // the absolute value of such noise
-    kNegative,  // that below zero
-    kFraction,  // between 0 and 1
+    kPositive,   // the absolute value of such noise
+    kNegative,   // that below zero
+    kFraction,   // between 0 and 1
+    kAscending,  // kPositive, sorted along the last dimension: corners of boxes, intervals
+    kWhole,      // 0, 1 or 2
   };
   std::uint64_t seed = 1;
   double scale = 1;  // of the noise
@@ -50,6 +52,10 @@ class SampleRow {
   SampleRow() = default;
   SampleRow(SampleRow&&) = default;
   SampleRow& operator=(SampleRow&&) = default;
+
+  // A random half of its numbers become those of `other`, a row of the same model. The rest of its
+  // floats become numbers near those of `other`; strings stay as they are.
+  void ShareWith(const SampleRow& other, const ModelSpec& spec, std::uint64_t seed);
 
   // Good as long as this row.
   RowInputs inputs() const { return {views_, nullptr}; }

@@ -26,6 +26,9 @@ fourth_before.onnx  x [N,8] float -> y [N,8]: x less the row four places before 
 takes_77.onnx  x [N,S] float -> y [N,1]: the sum of the row, of 77 numbers: no other S runs
 rank.onnx      x [N,4] float -> y, declared []: [N,2,2]
 reflected.onnx x [N,S] float -> y [N,R]: x with 64 numbers reflected behind it, so S is above 64
+passed_on.onnx x [N,2] float, id [N] int64 -> x, id: as they came, y [N,2]: twice x
+inner.onnx     x [N,4] float -> y [N,4]: x plus what weights.bin holds in the branch of an If, and
+               plus the last two of it twice, in a node Constant
 shapeless.onnx x float, y: no shape is stated -> y: twice x
 folded.onnx    x [N,1] int64 -> y [N,1]: x and the least number divided by -1, which kills whoever
                computes constants while it loads the graph
@@ -176,17 +179,41 @@ def assumptions():
            constant("two", [-1, 2, 2], np.int64)])
 
 
+def beside(name, count, offset=0):
+    """Numbers that weights.bin holds."""
+    named = helper.make_tensor(name, FLOAT, [count], bytes(4 * count), raw=True)
+    named.ClearField("raw_data")
+    named.data_location = TensorProto.EXTERNAL
+    named.external_data.add(key="location", value="weights.bin")
+    if offset > 0:
+        named.external_data.add(key="offset", value=str(offset))
+        named.external_data.add(key="length", value=str(4 * count))
+    return named
+
+
 def weights():
-    beside = helper.make_tensor("beside", FLOAT, [4], np.zeros(4, np.float32).tobytes(), raw=True)
-    beside.ClearField("raw_data")
-    beside.data_location = TensorProto.EXTERNAL
-    beside.external_data.add(key="location", value="weights.bin")
     (HERE / "weights.bin").write_bytes(np.array([1, 2, 3, 4], np.float32).tobytes())
-    write("weights", [helper.make_node("Add", ["x", "beside"], ["y"])],
-          [tensor("x", FLOAT, ["N", 4])], [tensor("y", FLOAT, ["N", 4])], [beside])
+    x, y = tensor("x", FLOAT, ["N", 4]), tensor("y", FLOAT, ["N", 4])
+    write("weights", [helper.make_node("Add", ["x", "beside"], ["y"])], [x], [y],
+          [beside("beside", 4)])
+    adds = helper.make_graph([helper.make_node("Add", ["x", "w"], ["a"])], "adds", [],
+                             [tensor("a", FLOAT, None)], [beside("w", 4)])
+    keeps = helper.make_graph([helper.make_node("Identity", ["x"], ["b"])], "keeps", [],
+                              [tensor("b", FLOAT, None)])
+    write("inner",
+          [helper.make_node("ReduceMax", ["x"], ["most"], keepdims=0),
+           helper.make_node("Greater", ["most", "low"], ["yes"]),
+           helper.make_node("If", ["yes"], ["sum"], then_branch=adds, else_branch=keeps),
+           helper.make_node("Constant", [], ["two"], value=beside("two", 2, offset=8)),
+           helper.make_node("Concat", ["two", "two"], ["four"], axis=0),
+           helper.make_node("Add", ["sum", "four"], ["y"])],
+          [x], [y], [constant("low", -1e30, np.float32)])
 
 
 def main():
+    write("passed_on", [helper.make_node("Add", ["x", "x"], ["y"])],
+          [tensor("x", FLOAT, ["N", 2]), tensor("id", INT64, ["N"])],
+          [tensor("x", FLOAT, ["N", 2]), tensor("id", INT64, ["N"]), tensor("y", FLOAT, ["N", 2])])
     defaults()
     no_batches()
     assumptions()

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <string>
 
 #include <fmt/format.h>
@@ -57,8 +58,27 @@ Status FillStrings(Ort::Value& value, const TensorSpec& spec, const TensorView& 
 struct OutputStorage {
   std::shared_ptr<const void> graph;  // released last: it owns the allocator
   std::vector<Ort::Value> values;
-  std::vector<std::vector<std::byte>> strings;
+  std::vector<std::vector<std::byte>> copies;
 };
+
+std::span<const std::byte> BytesOf(const Ort::Value& value) {
+  const auto info = value.GetTensorTypeAndShapeInfo();
+  const DataType type = FromOnnx(info.GetElementType()).value();
+  if (type == DataType::kBytes) return {};
+  return {static_cast<const std::byte*>(value.GetTensorRawData()),
+          info.GetElementCount() * ElementSize(type)};
+}
+
+// Where an output of the graph is one of its inputs too, ONNX Runtime gives the memory that it was
+// given. That is the caller's, and holds another's numbers soon.
+bool LieIn(std::span<const Ort::Value> inputs, std::span<const std::byte> output) {
+  return std::ranges::any_of(inputs, [&](const Ort::Value& input) {
+    const std::span<const std::byte> bytes = BytesOf(input);
+    const std::less<> before;
+    return !before(output.data(), bytes.data()) &&
+           before(output.data(), bytes.data() + bytes.size());
+  });
+}
 
 BatchOutput::Tensor EncodeStrings(const Ort::Value& value, Shape shape, std::size_t count,
                                   std::size_t rows, std::vector<std::byte>& out) {
@@ -197,13 +217,14 @@ bool HaveRows(std::span<const Ort::Value> values, std::size_t rows) {
 }
 
 Expected<std::shared_ptr<const BatchOutput>> Scatter(std::vector<Ort::Value>&& values,
+                                                     std::span<const Ort::Value> inputs,
                                                      std::span<const TensorSpec> specs,
                                                      bool batches, std::size_t rows,
                                                      std::shared_ptr<const void> graph) {
   auto storage = std::make_shared<OutputStorage>();
   storage->graph = std::move(graph);
   storage->values = std::move(values);
-  storage->strings.resize(storage->values.size());
+  storage->copies.resize(storage->values.size());
   auto output = std::make_shared<BatchOutput>();
   for (std::size_t i = 0; i < storage->values.size(); ++i) {
     const Ort::Value& value = storage->values[i];
@@ -229,11 +250,15 @@ Expected<std::shared_ptr<const BatchOutput>> Scatter(std::vector<Ort::Value>&& v
     const DataType type = FromOnnx(info.GetElementType()).value();
     if (type == DataType::kBytes) {
       output->tensors.push_back(
-          EncodeStrings(value, std::move(shape), count, rows, storage->strings[i]));
+          EncodeStrings(value, std::move(shape), count, rows, storage->copies[i]));
       continue;
     }
-    const auto* data = static_cast<const std::byte*>(value.GetTensorRawData());
-    output->tensors.push_back({std::move(shape), {data, count * ElementSize(type)}});
+    std::span<const std::byte> data = BytesOf(value);
+    if (LieIn(inputs, data)) {
+      storage->copies[i].assign(data.begin(), data.end());
+      data = storage->copies[i];
+    }
+    output->tensors.push_back({std::move(shape), data});
   }
   output->storage = std::move(storage);
   return output;

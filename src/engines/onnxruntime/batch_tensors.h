@@ -46,9 +46,11 @@ class BatchInputs {
 bool HaveRows(std::span<const Ort::Value> values, std::size_t rows);
 
 // The rows of a batch as spans into ONNX Runtime's own output, which the result keeps alive;
-// `graph` too, whose session allocated it. BYTES are encoded anew. `specs` are the outputs', in the
-// order of `values`, whose shapes become those that clients receive.
+// `graph` too, whose session allocated it. BYTES are encoded anew, and what lies in memory of
+// `inputs` is copied. `specs` are the outputs', in the order of `values`, whose shapes become those
+// that clients receive.
 Expected<std::shared_ptr<const BatchOutput>> Scatter(std::vector<Ort::Value>&& values,
+                                                     std::span<const Ort::Value> inputs,
                                                      std::span<const TensorSpec> specs,
                                                      bool batches, std::size_t rows,
                                                      std::shared_ptr<const void> graph);

@@ -12,7 +12,9 @@
 #include <fmt/ranges.h>
 
 #include "base/fnv.h"
+#include "base/whole_file.h"
 #include "engines/onnxruntime/foreign_file.h"
+#include "engines/onnxruntime/inlined_weights.h"
 #include "engines/onnxruntime/weights_beside.h"
 
 namespace tactus {
@@ -143,6 +145,13 @@ void AddWeights(Ort::SessionOptions& options, std::vector<WeightsFile>& files) {
     lengths.push_back(file.bytes.size());
   }
   options.AddExternalInitializersFromFilesInMemory(names, bytes, lengths);
+}
+
+// The library takes from memory what the main graph names, and maps what its branches do.
+std::optional<std::string> WholeGraph(const std::filesystem::path& path,
+                                      std::span<const WeightsFile> weights) {
+  const auto graph = ReadWhole(path, "graph");
+  return graph ? WithWeights(*graph, weights) : std::nullopt;
 }
 
 Ort::SessionOptions Options(const CpuPlacement& lane, const std::filesystem::path& trace) {
@@ -379,8 +388,14 @@ Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem:
   WeightsBeside weights = ReadWeightsBeside(path);
   try {
     Ort::SessionOptions wanted = options();
-    if (!weights.read.empty()) AddWeights(wanted, weights.read);
-    graph->session = Ort::Session(env, path.c_str(), wanted);
+    const auto whole =
+        weights.inner && !weights.read.empty() ? WholeGraph(path, weights.read) : std::nullopt;
+    if (whole) {
+      graph->session = Ort::Session(env, whole->data(), whole->size(), wanted);
+    } else {
+      if (!weights.read.empty()) AddWeights(wanted, weights.read);
+      graph->session = Ort::Session(env, path.c_str(), wanted);
+    }
     graph->contents = ContentsOf(path, weights);
     // What was hashed is what the library has read.
     if (FactsOf(path) != before) {

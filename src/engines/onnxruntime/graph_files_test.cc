@@ -1,5 +1,6 @@
 // The files that a model is loaded from: read at every load, and an error with a remedy that fits
 // where they are not what they should be.
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -98,6 +99,37 @@ TEST_F(GraphFiles, ALoadReadsTheFilesAndItsLanesShareWhatItRead) {
   fs::resize_file(data, 1);
   EXPECT_EQ(serves(loaded.back()), 5);
   spec.load = 0;
+  EXPECT_THAT(LoadError(spec).message, HasSubstr("g.onnx"));
+}
+
+// The library maps what branches name, whatever it is given for the main graph.
+TEST_F(GraphFiles, WeightsOfABranchAndOfAConstantAreReadOnce) {
+  fs::copy_file(root_ / "tests/data/inner.onnx", folder_ / "g.onnx");
+  const auto write = [&](float weight) {
+    const std::array<float, 4> weights{weight, weight, weight, weight};
+    std::ofstream file(folder_ / "weights.bin", std::ios::binary);
+    file.write(reinterpret_cast<const char*>(weights.data()), sizeof weights);
+  };
+  ModelSpec spec{.name = "m", .max_batch = 4};
+  spec.exits = {{"1", folder_ / "g.onnx"}};
+  const auto serves = [&](ModelHandle model) {
+    const BatchResult result = RunBatch(*engine_, model, Row().Add<float>({1, 4}, {0, 0, 0, 0}));
+    EXPECT_TRUE(result.status) << result.status.error().message;
+    return result.status ? Values<float>(result.output->tensors[0].data)[0] : -1;
+  };
+  write(1);
+  const auto first = engine_->Load(spec, LaneSpec{});
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_EQ(serves(*first), 2);
+  write(3);
+  EXPECT_EQ(serves(*first), 2) << "nobody asked for a load";
+  ModelSpec again = spec;
+  const auto second = engine_->Load(again, LaneSpec{});
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_EQ(serves(*second), 6);
+  EXPECT_NE(again.contents, spec.contents);
+  fs::resize_file(folder_ / "weights.bin", 0);
+  EXPECT_EQ(serves(*second), 6);
   EXPECT_THAT(LoadError(spec).message, HasSubstr("g.onnx"));
 }
 

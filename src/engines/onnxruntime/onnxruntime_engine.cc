@@ -222,7 +222,7 @@ class OnnxModel {
       return;
     }
     result.misshapen = batches_ && !HaveRows(outputs, job.rows.size());
-    auto output = Scatter(std::move(outputs), outputs_, batches_, job.rows.size(), graph);
+    auto output = Scatter(std::move(outputs), values, outputs_, batches_, job.rows.size(), graph);
     if (output) {
       result.output = *std::move(output);
     } else {

@@ -264,6 +264,33 @@ TEST_F(OnnxRuntimeEngine, RunsRowsWhereTheyLieWhenTheyAreAdjacent) {
   EXPECT_THAT(Values<float>(result.output->tensors[0].data), ElementsAre(11, 22, 33, 44));
 }
 
+// Without this an answer is read from memory that holds another request by then.
+TEST_F(OnnxRuntimeEngine, AnOutputThatIsAnInputIsTheAnswersOwn) {
+  const ModelHandle model = Load(Small("passed_on", 4));
+  const auto rows_of = [](float first) {
+    std::vector<Row> rows;
+    for (const float x : {first, first + 10}) {
+      rows.push_back(Row()
+                         .Add<float>({1, 2}, {x, x + 1})
+                         .Add<std::int64_t>({1}, {static_cast<std::int64_t>(x)}));
+    }
+    return rows;
+  };
+  std::vector<Row> sent = rows_of(1);
+  const BatchResult many = RunBatch(*engine_, model, sent);
+  ASSERT_TRUE(many.status) << many.status.error().message;
+  // It is run where it lies, and is gone when the answer is read.
+  const BatchResult one = RunBatch(*engine_, model, rows_of(7)[0]);
+  ASSERT_TRUE(one.status) << one.status.error().message;
+  sent = rows_of(1000);
+  RunBatch(*engine_, model, sent);  // is gathered where the first two were
+  EXPECT_THAT(Values<float>(many.output->tensors[0].data), ElementsAre(1, 2, 11, 12));
+  EXPECT_THAT(Values<std::int64_t>(many.output->tensors[1].data), ElementsAre(1, 11));
+  EXPECT_THAT(Values<float>(many.output->tensors[2].data), ElementsAre(2, 4, 22, 24));
+  EXPECT_THAT(Values<float>(one.output->tensors[0].data), ElementsAre(7, 8));
+  EXPECT_THAT(Values<std::int64_t>(one.output->tensors[1].data), ElementsAre(7));
+}
+
 TEST_F(OnnxRuntimeEngine, BytesThatAreNotAlignedAreCopiedNotMisread) {
   const ModelHandle model = Load(Small("single", 0));
   const std::vector<std::int64_t> values{7, -8, 1LL << 40};

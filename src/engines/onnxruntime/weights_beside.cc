@@ -5,7 +5,6 @@
 #include <fstream>
 #include <optional>
 #include <set>
-#include <span>
 #include <system_error>
 #include <utility>
 
@@ -13,22 +12,23 @@
 
 #include "base/fnv.h"
 #include "base/whole_file.h"
+#include "engines/onnxruntime/onnx_messages.h"
 
 namespace tactus {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Field numbers of onnx.proto.
-constexpr std::uint64_t kGraphOfModel = 7;
-constexpr std::uint64_t kInitializerOfGraph = 5;
-constexpr std::uint64_t kExternalDataOfTensor = 13;
-constexpr std::uint64_t kPath[] = {kGraphOfModel, kInitializerOfGraph, kExternalDataOfTensor};
 constexpr std::uint64_t kKey = 1;
 constexpr std::uint64_t kValue = 2;
 constexpr std::uint64_t kLongestText = 4096;
 // No graph has so many outside of its weights. What is no graph may seem to, for gigabytes.
-constexpr std::uint64_t kMostFields = 4'000'000;
+constexpr std::uint64_t kMostFields = 16'000'000;
+
+struct WeightsNames {
+  std::set<std::string> names;
+  bool inner = false;
+};
 
 // Walks the messages of a protobuf file and reads nothing of the fields between: weights that lie
 // in the graph itself may be large.
@@ -36,8 +36,11 @@ class ProtobufWalk {
  public:
   explicit ProtobufWalk(const fs::path& path) : file_(path, std::ios::binary) {}
 
-  // The values of "location" in all messages at the end of `way`, of those that end at `end`.
-  void Collect(std::span<const std::uint64_t> way, std::uint64_t end, std::set<std::string>& into) {
+  // The values of "location" in all tensors of the message that ends at `end`; `inner` as
+  // WeightsBeside has it.
+  void Collect(OnnxMessage message, std::uint64_t end, bool inner, WeightsNames& into,
+               int depth = 0) {
+    if (depth > kDeepestOnnx) return file_.setstate(std::ios::failbit);
     std::string key;
     while (At() < end) {
       const std::uint64_t tag = Varint();
@@ -52,15 +55,20 @@ class ProtobufWalk {
       const std::uint64_t length = Varint();
       const std::uint64_t behind = At() + length;
       if (behind > end) return;
-      if (way.empty() && length <= kLongestText) {
+      const OnnxMessage child = OnnxChild(message, tag >> 3);
+      if (message == OnnxMessage::kEntry && length <= kLongestText) {
         std::string text(length, '\0');
         file_.read(text.data(), static_cast<std::streamsize>(length));
-        if (tag >> 3 == kKey)
+        if (tag >> 3 == kKey) {
           key = std::move(text);
-        else if (tag >> 3 == kValue && key == "location")
-          into.insert(std::move(text));
-      } else if (!way.empty() && tag >> 3 == way.front()) {
-        Collect(way.subspan(1), behind, into);
+        } else if (tag >> 3 == kValue && key == "location") {
+          into.names.insert(std::move(text));
+          into.inner = into.inner || inner;
+        }
+      } else if (child != OnnxMessage::kOther) {
+        const bool main = child == OnnxMessage::kGraph || child == OnnxMessage::kTensor ||
+                          child == OnnxMessage::kEntry;
+        Collect(child, behind, inner || !main, into, depth + 1);
       }
       if (file_) file_.seekg(static_cast<std::streamoff>(behind));
     }
@@ -100,9 +108,10 @@ WeightsBeside ReadWeightsBeside(const fs::path& graph) {
   std::error_code failed;
   const std::uintmax_t size = fs::file_size(graph, failed);
   if (failed) return {};
-  std::set<std::string> names;
-  ProtobufWalk(graph).Collect(kPath, size, names);
-  WeightsBeside weights;
+  WeightsNames found;
+  ProtobufWalk(graph).Collect(OnnxMessage::kModel, size, false, found);
+  const std::set<std::string>& names = found.names;
+  WeightsBeside weights{.inner = found.inner};
   for (const std::string& name : names) weights.left.push_back(graph.parent_path() / name);
   std::size_t room = kMostWeightsRead;
   std::vector<WeightsFile> files;
@@ -115,7 +124,7 @@ WeightsBeside ReadWeightsBeside(const fs::path& graph) {
     if (!text) return weights;
     files.push_back({name, *std::move(text)});
   }
-  return {.read = std::move(files), .left = {}};
+  return {.read = std::move(files), .inner = found.inner, .left = {}};
 }
 
 std::uint64_t FactsOf(const fs::path& file) {

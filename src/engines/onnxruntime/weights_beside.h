@@ -19,12 +19,13 @@ inline constexpr std::size_t kMostWeightsRead = std::size_t{1} << 30;
 
 struct WeightsBeside {
   std::vector<WeightsFile> read;
+  bool inner = false;  // a branch, a loop, an attribute or a function names some
   // The library reads or maps these. It finds where one is missing or the graph is damaged, and
   // says so better.
   std::vector<std::filesystem::path> left;
 };
 
-// The weight files that the main graph names. All are read or none: none where one cannot be, or
+// The weight files that the graph names. All are read or none: none where one cannot be, or
 // lies elsewhere than in or below the graph's folder, or they are larger than kMostWeightsRead.
 WeightsBeside ReadWeightsBeside(const std::filesystem::path& graph);
 
