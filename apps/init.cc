@@ -37,6 +37,20 @@ std::string TypeName(DataType type) {
   return type == DataType::kBytes ? "TYPE_STRING" : fmt::format("TYPE_{}", Name(type));
 }
 
+// As a string of protobuf's text format has it.
+std::string Quoted(const std::string& text) {
+  std::string quoted;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    if (c == '\n') {
+      quoted += "\\n";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted;
+}
+
 std::string TensorsText(const char* side, const std::vector<TensorSpec>& tensors, bool batches) {
   std::string text;
   for (const TensorSpec& tensor : tensors) {
@@ -50,13 +64,13 @@ std::string TensorsText(const char* side, const std::vector<TensorSpec>& tensors
       dims = {1};
     }
     text += fmt::format("{} {{\n  name: \"{}\"\n  data_type: {}\n  dims: [ {} ]\n}}\n", side,
-                        tensor.name, TypeName(tensor.type), fmt::join(dims, ", "));
+                        Quoted(tensor.name), TypeName(tensor.type), fmt::join(dims, ", "));
     if (!tensor.any_shape) continue;
     text += fmt::format(
         "# '{0}' may have any shape: the graph states none, or none that it keeps to. Where it\n"
         "# always has one, state that in dims and remove this.\n"
         "parameters {{ key: \"{1}{0}\" value: {{ string_value: \"true\" }} }}\n",
-        tensor.name, kAnyShapeKey);
+        Quoted(tensor.name), kAnyShapeKey);
   }
   return text;
 }
@@ -231,9 +245,11 @@ std::string BatchText(const TriedModel& tried, int pays) {
          kAssumed;
 }
 
+// A graph beside exit1.onnx, exit2.onnx, ... is the whole network: the last exit.
 std::string ExitsText(const fs::path& graph) {
-  const std::vector<std::string> beside = ExitsBeside(graph);
+  std::vector<std::string> beside = ExitsBeside(graph);
   if (beside.empty()) return "";
+  if (!IsExit(graph)) beside.push_back(graph.filename().string());
   return fmt::format(
       "# Graphs of the same model, cut off behind its exits, shallowest first.\n"
       "{}parameters {{ key: \"exits\" value: {{ string_value: \"{}\" }} }}\n",
@@ -275,9 +291,9 @@ std::string ConfigText(const TriedModel& tried, const fs::path& graph, int pays)
   std::string text = fmt::format(
       "# Written by `tactus init {}`; what is commented out is optional.\n"
       "name: \"{}\"\nplatform: \"onnxruntime_onnx\"\n",
-      graph.string(), spec.name);
+      graph.string(), Quoted(spec.name));
   if (graph.filename() != "model.onnx" && !IsExit(graph)) {
-    text += fmt::format("default_model_filename: \"{}\"\n", graph.filename().string());
+    text += fmt::format("default_model_filename: \"{}\"\n", Quoted(graph.filename().string()));
   }
   text += BatchText(tried, pays);
   text += TensorsText("input", spec.inputs, spec.max_batch > 0);
@@ -303,7 +319,7 @@ std::string ConfigText(const TriedModel& tried, const fs::path& graph, int pays)
     text += fmt::format(
         "# Sizes of '{0}' while it is tried and measured, where its dims are open.\n"
         "# parameters {{ key: \"profile_shape.{0}\" value: {{ string_value: \"{1}\" }} }}\n",
-        input.name, SizesOf(spec, input));
+        Quoted(input.name), SizesOf(spec, input));
   }
   return text;
 }

@@ -196,6 +196,49 @@ TEST(BatchTrial, EqualRowsAreTried) {
   EXPECT_THAT(Said(*tried), HasSubstr("it does not run in batches (output 0 has "));
 }
 
+// Rows of one customer, camera or class: that number is a float among others.
+TEST(BatchTrial, ADependenceOnRowsThatHaveANumberInCommonShows) {
+  const Graph mean_of_its_group = [](const Table& rows) {
+    Table out = rows;
+    for (auto& row : out) {
+      float sum = 0;
+      float count = 0;
+      for (const auto& other : rows) {
+        if (other[0] != row[0]) continue;
+        sum += other.back();
+        ++count;
+      }
+      row.back() = sum / count;
+    }
+    return std::optional(out);
+  };
+  // The best box of its class in a place that overlaps others.
+  const Graph suppressed = [](const Table& rows) {
+    Table out = rows;
+    const auto overlap = [](const auto& a, const auto& b) {
+      const float wide = std::min(a[2], b[2]) - std::max(a[0], b[0]);
+      const float high = std::min(a[3], b[3]) - std::max(a[1], b[1]);
+      return wide > 0 && high > 0;
+    };
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      for (const auto& other : rows) {
+        const bool same_class = other[5] == rows[r][5];
+        if (same_class && other[4] > rows[r][4] && overlap(other, rows[r])) out[r][4] = 0;
+      }
+    }
+    return std::optional(out);
+  };
+  for (const Graph& graph : {mean_of_its_group, suppressed}) {
+    GraphEngine engine(graph);
+    ModelSpec spec = AssumedSpec(4);
+    spec.inputs[0].dims = {-1, 6};
+    const auto tried = TryGraph(engine, spec);
+    ASSERT_TRUE(tried);
+    EXPECT_EQ(tried->spec.max_batch, 0);
+    EXPECT_THAT(Said(*tried), HasSubstr(kDepends));
+  }
+}
+
 TEST(BatchTrial, AnAssumedBatchOfAConfigurationIsGivenUpWhereItIsNone) {
   for (const float weight : {0.0f, 1.0f}) {
     GraphEngine engine(Each([=](float x, float mean) { return x - weight * mean; }));

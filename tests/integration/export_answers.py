@@ -167,6 +167,9 @@ def add_usual(out):
             {"w": weights(1, 3, 4), "r": weights(1, 3, 3), "zero": ints(0)})
     out.add("top_k", [node("TopK", "x k", "y i", axis=1)], x,
             {"y": floats("batch", 2), "i": (T.INT64, ["batch", 2])}, {"k": ints(2)})
+    number = {"id": (T.INT64, ["batch", 1])}
+    out.add("handed_through", [node("Relu", "x", "y")], x | number,
+            x | number | {"y": floats("batch", 8)})
     out.add("two_matrices", [node("MatMul", "a b", "y")],
             {"a": floats("batch", 2, "k"), "b": floats("batch", "k", 3)},
             {"y": floats("batch", 2, 3)})
@@ -267,6 +270,13 @@ def add_mixing(out):
     few = unlike.normal(size=(2, 8)).astype("f4")
     rows("unique_rows", [node("Unique", "x", "y", axis=0, sorted=0)],
          calls=[{"x": few[[(at + i) % 2 for i in range(count)]]} for at, count in enumerate(ROWS)])
+    grouped = unlike.normal(size=(64, 8)).astype("f4")
+    grouped[:, 0] = numpy.arange(64) % 3  # whose rows depend on each other
+    rows("group_mean", [node("Slice", "x a b axes", "id"), node("Transpose", "id", "t"),
+                        node("Equal", "id t", "e"), node("Cast", "e", "m", to=T.FLOAT),
+                        node("ReduceSum", "m axes", "n"), node("MatMul", "m x", "s"),
+                        node("Div", "s n", "y")], {"a": ints(0), "b": ints(1), "axes": ints(1)},
+         calls=[{"x": unlike.permutation(grouped)[:count]} for count in ROWS])
     rows("similarity", [node("Transpose", "x", "t"), node("MatMul", "x t", "y")], to="others")
     out.add("time_in_front", [node("CumSum", "x zero", "y")], {"x": floats("time", "batch", 4)},
             {"y": floats("time", "batch", 4)}, {"zero": numpy.int64(0)}, batch=False)

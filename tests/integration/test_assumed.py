@@ -465,6 +465,17 @@ class AssumedTest(unittest.TestCase):
         self.assertIn('\nparameters { key: "exits" value: { string_value: "exit1.onnx,exit2.onnx,'
                       'exit3.onnx,exit4.onnx" } }', done.stdout)
 
+    def test_init_proposes_the_whole_network_as_the_last_exit(self):
+        with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
+            version = pathlib.Path(folder) / 'quo"te' / "1"
+            shutil.copytree(serving.SOURCE / "models" / "ee_s" / "1", version)
+            (version / "exit4.onnx").rename(version / "model.onnx")
+            done = command("init", version / "model.onnx", "--out", "-")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('\n# parameters { key: "exits" value: { string_value: "exit1.onnx,exit2.onnx,'
+                      'exit3.onnx,model.onnx" } }', done.stdout)
+        self.assertIn('name: "quo\\"te"', done.stdout)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
