@@ -15,6 +15,10 @@ namespace {
 using Noise = SampleDraw::Noise;
 constexpr std::array<Noise, 3> kSharedNoise{Noise::kNormal, Noise::kAscending, Noise::kWhole};
 constexpr std::size_t kSharedRounds = 60;
+// Numbers that say what belongs together stand in rows of few. Larger rows have fewer draws, which
+// take longer.
+constexpr std::size_t kFewBytes = 2048;
+constexpr std::size_t kRoundsOfLarge = 9;
 constexpr std::uint64_t kSeed = 1'000'000;  // of none of the other rows
 
 }  // namespace
@@ -27,8 +31,12 @@ bool Trial::TryShared() {
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto left = std::max(begin_ + kLongest - Clock::now(), Clock::duration::zero());
   const auto end = Clock::now() + left / 3;
-  for (std::size_t round = 0; round < kSharedRounds && Clock::now() < end; ++round) {
+  std::size_t rounds = kSharedRounds;
+  for (std::size_t round = 0; round < rounds && Clock::now() < end; ++round) {
     if (!DrawShared(round, n)) return true;
+    std::size_t bytes = 0;
+    for (const TensorView& input : rows_[0].inputs().inputs) bytes += input.bytes;
+    if (bytes > kFewBytes) rounds = kRoundsOfLarge;
     const auto before = RunTogether(order);
     if (!before) continue;
     for (const std::size_t changed : {n - 1, std::size_t{0}}) {
