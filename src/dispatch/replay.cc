@@ -152,6 +152,7 @@ class Stage final : public Outbox, public Journal {
       case Kind::kCancel:
         return dispatcher_.Cancel(ModelId{record.model}, RequestId{record.id});
       case Kind::kLane:
+        watch_.LaneOpened(LaneId{record.lane}, record.detail != 0, now_);
         return dispatcher_.SetLaneOpen(LaneId{record.lane}, record.detail != 0);
       case Kind::kHolding:
         return dispatcher_.SetLaneHolds(LaneId{record.lane}, ModelId{record.model},

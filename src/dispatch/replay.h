@@ -25,6 +25,8 @@ class ReplayWatch {
  public:
   virtual ~ReplayWatch() = default;
   virtual void Configured(std::shared_ptr<const ServedModels>) {}
+  // It takes batches from now on, or none: its server has gone, or its engine died.
+  virtual void LaneOpened(LaneId, bool /*open*/, TimePoint /*now*/) {}
   virtual void Arrived(ModelId, const Request&) {}
   virtual void Launched(const Batch&) {}
   virtual void Finished(BatchId, const BatchReport&) {}

@@ -170,13 +170,30 @@ Places AddModels(const Observed& seen, RecordedRun& run, std::vector<Model>& ser
   return places;
 }
 
+// What another setting may change of a run: the rest is what was recorded, or would change nothing.
+bool MayChange(std::string_view key) {
+  constexpr std::array<std::string_view, 10> kKeys = {
+      "policy", "expiry", "queue_capacity", "percentile",       "follow",
+      "lanes",  "count",  "slots",          "decision_cost_us", "candidate_cost_us"};
+  constexpr std::array<std::string_view, 4> kOfModels = {"slo_ms", "max_batch", "priority",
+                                                         "exits"};
+  if (key.starts_with("models.")) {
+    return std::ranges::find(kOfModels, key.substr(key.rfind('.') + 1)) != kOfModels.end();
+  }
+  if (key.starts_with("lanes.")) key.remove_prefix(std::string_view("lanes.").size());
+  return std::ranges::find(kKeys, key) != kKeys.end();
+}
+
 Status Apply(const std::vector<std::string>& texts, Scenario& scenario) {
   std::vector<Setting> settings;
   for (const std::string& text : texts) {
     auto setting = SplitSetting(text);
     if (!setting) return std::unexpected(setting.error());
-    if (setting->first.ends_with("rate_rps")) {
-      return InvalidArgument(text + ": what arrives is what was recorded");
+    if (!MayChange(setting->first)) {
+      return InvalidArgument(text +
+                             ": is no setting of a recorded run; those are policy, lanes, slots, "
+                             "expiry, queue_capacity, percentile, follow, and models.NAME.slo_ms, "
+                             ".max_batch, .priority and .exits. What arrives is what was recorded");
     }
     settings.push_back(*std::move(setting));
   }
@@ -239,11 +256,6 @@ Expected<RecordedRun> RunOf(const Observed& seen) {
 Expected<RunReport> SimulateRecorded(const RecordedRun& run,
                                      const SimulationProgress& on_progress) {
   const Scenario& scenario = run.experiment.scenario;
-  if (scenario.process != ArrivalProcess::kPoisson || !scenario.schedule.empty() ||
-      scenario.front_call_us > 0 || scenario.front_byte_ns > 0) {
-    return InvalidArgument(
-        "what arrives is what the journal has: [arrivals] and [front] cannot be set");
-  }
   auto policy = MakePolicy(scenario.policy);
   if (!policy) return std::unexpected(policy.error());
   std::vector<std::vector<RecordedRequest>> arrivals = run.arrivals;

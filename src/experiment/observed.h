@@ -35,8 +35,10 @@ struct Observed {
   std::vector<LaneTotals> lanes;
   std::vector<RequestRecord> records;
   std::vector<std::vector<RecordedRequest>> arrivals;  // by id, in order of `known`
-  TimePoint first;                                     // what counts begins; kNever: nothing came
-  TimePoint end;                                       // of the arrivals
+  std::size_t left_out = 0;      // calls that are not simulated: their models are not served now
+  std::size_t of_many_rows = 0;  // calls of several rows: each row counts for itself
+  TimePoint first;               // what counts begins; kNever: nothing came
+  TimePoint end;                 // of the arrivals
 };
 
 struct RecordedRun {

@@ -16,6 +16,13 @@ ExitId Deepest(const Model& model) {
 
 }  // namespace
 
+Hindsight::Hindsight(std::vector<LaneSpec> lanes)
+    : lanes_(std::move(lanes)), turns_(lanes_.size()) {}
+
+void Hindsight::LaneOpened(LaneId lane, bool open, TimePoint now) {
+  turns_[lane.value()].push_back({now, open});
+}
+
 void Hindsight::Configured(std::shared_ptr<const ServedModels> served) {
   served_ = std::move(served);
 }
@@ -115,6 +122,10 @@ void Hindsight::Conclude() {
   for (Miss& miss : misses_) {
     miss.busy = BusyOf(miss);
     if (miss.cause == MissCause::kWaited && miss.busy >= kTaken) miss.cause = MissCause::kBusy;
+    const TimePoint to = miss.batch ? miss.batch->started : miss.end;
+    const bool waited = miss.cause == MissCause::kWaited || miss.cause == MissCause::kBusy;
+    const bool lost = to > miss.arrival && Offered(miss.arrival, to) <= Duration{};
+    if (waited && lost) miss.cause = MissCause::kNoLane;
     ++models_[*miss.model].causes[static_cast<std::size_t>(miss.cause)];
   }
 }
@@ -134,11 +145,27 @@ std::vector<RanBatch> Hindsight::Meanwhile(const Miss& miss) const {
   return meanwhile;
 }
 
+Duration Hindsight::Offered(TimePoint from, TimePoint to) const {
+  Duration offered{};
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+    TimePoint since = from;
+    bool open = true;
+    Duration taking{};
+    for (const Turn& turn : turns_[lane]) {
+      const TimePoint at = std::clamp(turn.at, from, std::max(from, to));
+      if (open) taking += at - since;
+      since = at;
+      open = turn.open;
+    }
+    if (open) taking += std::max(to - since, Duration{});
+    offered += taking * lanes_[lane].slots;
+  }
+  return offered;
+}
+
 double Hindsight::BusyOf(const Miss& miss) const {
   const TimePoint to = miss.batch ? miss.batch->started : miss.end;
-  int slots = 0;
-  for (const LaneSpec& lane : lanes_) slots += lane.slots;
-  const Duration all = (to - miss.arrival) * std::max(slots, 1);
+  const Duration all = Offered(miss.arrival, to);
   if (all <= Duration{}) return 0;
   Duration taken{};
   for (const RanBatch& batch : Meanwhile(miss)) {

@@ -35,10 +35,11 @@ enum class MissCause : std::uint8_t {
   kSlowRun,    // it ran, and its batch took more than 1.2 times what was expected
   kBatch,      // it ran in a batch, and would have been in time alone
   kExit,       // it ran, and would have been in time at the shallowest exit
-  kBusy,       // it waited while at least 0.9 of the lanes' time was taken
+  kNoLane,     // it waited while no lane took batches: they had died, or their servers had gone
+  kBusy,       // it waited while at least 0.9 of the time of the lanes that took batches was taken
   kWaited,     // it waited, though lanes were idle
 };
-inline constexpr int kMissCauses = 9;
+inline constexpr int kMissCauses = 10;
 
 // A batch as it ran. `ended` is kNever where the journal ends before it does.
 struct RanBatch {
@@ -73,9 +74,10 @@ struct ModelMisses {
 
 class Hindsight final : public ReplayWatch {
  public:
-  explicit Hindsight(std::vector<LaneSpec> lanes) : lanes_(std::move(lanes)) {}
+  explicit Hindsight(std::vector<LaneSpec> lanes);
 
   void Configured(std::shared_ptr<const ServedModels> served) override;
+  void LaneOpened(LaneId lane, bool open, TimePoint now) override;
   void Launched(const Batch& batch) override;
   void Finished(BatchId batch, const BatchReport& report) override;
   void Answered(const Batch& batch, const BatchReport& report) override;
@@ -94,10 +96,18 @@ class Hindsight final : public ReplayWatch {
   Duration LatencyOf(ModelId model, ExitId exit, int rows) const;
   Miss MissOf(ModelId model, const Request& request, TimePoint end, Outcome outcome);
   void Add(Miss miss, MissCause cause);
+  // Of the time between, what the lanes' slots had to give; 0: no lane took batches.
+  Duration Offered(TimePoint from, TimePoint to) const;
   double BusyOf(const Miss& miss) const;
   const std::string* Kept(const std::string& name) { return &*names_.insert(name).first; }
 
+  // From then on the lane takes batches, or none.
+  struct Turn {
+    TimePoint at;
+    bool open = true;
+  };
   const std::vector<LaneSpec> lanes_;
+  std::vector<std::vector<Turn>> turns_;  // by lane, in order; open before the first
   std::shared_ptr<const ServedModels> served_;
   std::set<std::string> names_;                            // those of models and exits
   std::vector<RanBatch> batches_;                          // in order of their decisions

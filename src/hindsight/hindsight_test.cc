@@ -117,6 +117,37 @@ TEST_F(HindsightTest, WhoWaitedBesideAnIdleLaneIsTold) {
   EXPECT_THAT(Text(), HasSubstr("6 % of the lanes'"));
 }
 
+// Without this an operator is told of idle lanes while there is none.
+TEST_F(HindsightTest, LanesThatHaveGoneAreNotIdle) {
+  hindsight_.LaneOpened(LaneId{0}, false, At(0));
+  hindsight_.GivenUp(kModel, Came(1, 1), DropReason::kExpired, At(18));
+  EXPECT_EQ(CauseOfTheWorst(), MissCause::kNoLane);
+  EXPECT_THAT(Text(), HasSubstr("a lane that runs batches"));
+}
+
+TEST(HindsightOfTwoLanes, TheTimeOfLanesThatHaveGoneIsNotCounted) {
+  Hindsight hindsight({LaneSpec{}, LaneSpec{}});
+  auto served = std::make_shared<ServedModels>();
+  const ProfileTable::ModelRows rows{.exits = 1, .max_batch = 1, .latency = {Millis(6)}};
+  served->models = {{.name = "m", .slo = Millis(20), .max_batch = 1, .exits = {{.name = "last"}}}};
+  served->profile = ProfileTable(1, {&rows, 1});
+  hindsight.Configured(served);
+  hindsight.LaneOpened(LaneId{1}, false, At(0));
+  const std::vector<Request> first{{.id = RequestId{1}, .arrival = At(0), .deadline = At(40)}};
+  const Batch batch{.id = BatchId{1},
+                    .model = kModel,
+                    .exit = ExitId{0},
+                    .lane = LaneId{0},
+                    .start = At(0),
+                    .expected_end = At(30),
+                    .requests = first};
+  hindsight.Launched(batch);
+  const Request other{.id = RequestId{2}, .arrival = At(1), .deadline = At(21)};
+  hindsight.GivenUp(kModel, other, DropReason::kExpired, At(18));
+  hindsight.Conclude();
+  EXPECT_EQ(hindsight.Worst(1, "").at(0).cause, MissCause::kBusy);
+}
+
 TEST_F(HindsightTest, FailuresFullQueuesAndModelsThatWentAreThemselvesTheReason) {
   Run({Came(1, 0)}, 0, 0, 6, BatchStatus::kFailed);
   EXPECT_EQ(CauseOfTheWorst(), MissCause::kFailed);

@@ -32,6 +32,8 @@ const char* WhyOf(MissCause cause) {
       return "ran in a batch that was too large for them";
     case MissCause::kExit:
       return "ran too deep: an earlier exit";
+    case MissCause::kNoLane:
+      return "waited while no lane ran batches: they had died, or their servers had gone";
     case MissCause::kBusy:
       return "waited while all lanes were busy: another lane, or less load";
     case MissCause::kWaited:
@@ -80,6 +82,8 @@ std::string RemedyOf(const Miss& miss) {
     case MissCause::kFailed:
     case MissCause::kUnloaded:
       return "";
+    case MissCause::kNoLane:
+      return or_longer("a lane that runs batches: the log says why there was none");
     case MissCause::kQueueFull:
       return or_longer("a larger --queue-capacity, if it can be in time at all");
     case MissCause::kTooShort:

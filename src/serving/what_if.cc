@@ -109,7 +109,12 @@ Observed ObservedOf(const LiveMinute::Kept& kept, const JournalHeader& setting,
         {moved(batch.decided), batch.learnt - batch.decided});
   }
   for (const auto& [number, rows, noted] : kept.answers) {
-    if (!id_of[number] || noted.outcome == Outcome::kCancelled) continue;
+    if (noted.outcome == Outcome::kCancelled) continue;
+    if (!id_of[number]) {
+      ++seen.left_out;
+      continue;
+    }
+    if (rows > 1) ++seen.of_many_rows;
     RequestRecord record = noted;
     record.model = *id_of[number];
     for (TimePoint* at : {&record.arrival, &record.deadline, &record.started, &record.ended}) {
@@ -164,7 +169,8 @@ Expected<std::string> WhatIf::Answer(std::string_view question) const {
                             "there are {:.0f}",
                             ToSeconds(kept.to - kept.from), ToSeconds(kLeast)));
   }
-  auto run = RunOf(ObservedOf(kept, parts_.setting, parts_.served()));
+  const Observed seen = ObservedOf(kept, parts_.setting, parts_.served());
+  auto run = RunOf(seen);
   if (!run) return std::unexpected(std::move(run.error()));
   const Duration began = ProcessorTime();
   const auto go_on = [&](std::size_t, std::size_t) {
@@ -181,6 +187,8 @@ Expected<std::string> WhatIf::Answer(std::string_view question) const {
   }
   if (!tried) return std::unexpected(tried.error());
   Json answer{{"seconds", Rounded(ToSeconds(kept.to - kept.from))},
+              {"left_out", seen.left_out},
+              {"of_many_rows", seen.of_many_rows},
               {"was", JsonOf(tried->was)},
               {"same", JsonOf(tried->same)}};
   if (tried->other) answer["other"] = JsonOf(*tried->other);

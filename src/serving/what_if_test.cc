@@ -159,7 +159,8 @@ TEST_F(WhatIfTest, WrongQuestionsSayWhatIsWrong) {
   EXPECT_THAT(said("policy=none"), HasSubstr("none"));
   EXPECT_THAT(said("lanes"), HasSubstr("KEY=VALUE"));
   EXPECT_THAT(said("models.c.slo_ms=4"), HasSubstr("'c'"));
-  EXPECT_THAT(said("models.a.rate_rps=4"), HasSubstr("what arrives is what was recorded"));
+  EXPECT_THAT(said("duration_s=1"), HasSubstr("is no setting of a recorded run"));
+  EXPECT_THAT(said("models.a.rate_rps=4"), HasSubstr("is no setting of a recorded run"));
 }
 
 TEST_F(WhatIfTest, NobodyWaitsForIt) {

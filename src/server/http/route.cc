@@ -167,7 +167,8 @@ Scope ScopeOf(Endpoint endpoint, Verb verb) {
   switch (endpoint) {
     case Endpoint::kHealthLive:
     case Endpoint::kHealthReady:
-    case Endpoint::kUi:  // which holds no data
+    case Endpoint::kUi:          // which holds no data
+    case Endpoint::kStreamView:  // and leads there
       return Scope::kOpen;
     case Endpoint::kInfer:
     case Endpoint::kUnsupported:

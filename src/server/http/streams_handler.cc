@@ -1,6 +1,8 @@
 #include "server/http/streams_handler.h"
 
+#include <cctype>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -27,6 +29,19 @@ HttpResponse Refusal(const Error& error, bool strict) {
   return response;
 }
 
+// A name that ends up in a field of the response: it may hold anything.
+std::string PercentEncoded(std::string_view text) {
+  std::string encoded;
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.') {
+      encoded += c;
+    } else {
+      encoded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return encoded;
+}
+
 }  // namespace
 
 void StreamsHandler::Handle(const HttpRequest& request, const Route& route,
@@ -50,13 +65,15 @@ HttpResponse StreamsHandler::Read(const Route& route) const {
   if (route.endpoint == Endpoint::kStreams) return Json(streams_.ListJson());
   if (route.endpoint == Endpoint::kStreamEvents) return Watch(route, false);
   if (route.endpoint == Endpoint::kStreamVideo) return Watch(route, true);
+  if (route.endpoint == Endpoint::kStreamView) {
+    HttpResponse page;
+    page.status = 302;
+    page.fields =
+        fmt::format("Location: /ui/index.html#stream={}\r\n", PercentEncoded(route.model));
+    return page;
+  }
   auto json = streams_.Json(route.model);
-  if (!json) return Refusal(json.error(), strict_);
-  if (route.endpoint == Endpoint::kStream) return Json(*std::move(json));
-  HttpResponse page;
-  page.status = 302;
-  page.fields = fmt::format("Location: /ui/index.html#stream={}\r\n", route.model);
-  return page;
+  return json ? Json(*std::move(json)) : Refusal(json.error(), strict_);
 }
 
 HttpResponse StreamsHandler::Watch(const Route& route, bool pictures) const {

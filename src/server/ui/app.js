@@ -398,7 +398,7 @@ function offerWhatIf() {
 
 async function askWhatIf() {
   const value = id => byId(id).value.trim();
-  const set = value("if-more").split(/\s+/).filter(Boolean);
+  const set = value("if-more").split(/[\s,]+/).filter(Boolean);
   if (value("if-policy")) set.push(`policy=${value("if-policy")}`);
   if (value("if-lanes")) set.push(`lanes=${value("if-lanes")}`);
   if (value("if-slo")) set.push(`models.${value("if-model")}.slo_ms=${value("if-slo")}`);
@@ -411,6 +411,7 @@ async function askWhatIf() {
     showWhatIf(said, set);
   } catch (error) {
     show("if-about", `no answer: ${error.message}`);
+    byId("if-table").hidden = true;
   }
   byId("if-ask").disabled = false;
 }
@@ -418,7 +419,9 @@ async function askWhatIf() {
 function showWhatIf(said, set) {
   const runs = [["as it was", said.was], ["the same, simulated", said.same]];
   if (said.other) runs.push([set.join(", "), said.other]);
-  show("if-about", `${said.was.requests} calls of ${said.seconds.toFixed(0)} s. Simulated as it was, ${shown(said.same.in_time_percent)} % would be in time; ${shown(said.was.in_time_percent)} % were.`);
+  const many = said.of_many_rows ? ` ${said.of_many_rows} calls had several rows: each row counts here, and is simulated, for itself.` : "";
+  const left = said.left_out ? ` ${said.left_out} calls are left out: of models that are not served now, or do not run on these lanes.` : "";
+  show("if-about", `${said.was.requests} ${many ? "rows" : "calls"} of ${said.seconds.toFixed(0)} s.${many}${left} Simulated as it was, ${shown(said.same.in_time_percent)} % would be in time; ${shown(said.was.in_time_percent)} % were.`);
   byId("if-table").hidden = false;
   const names = Object.keys(said.was.models);
   const all = ["all", ...(names.length > 1 ? names : [])].flatMap(name => runs.map(([what, run]) => [name, what, name === "all" ? run : run.models[name]]));
