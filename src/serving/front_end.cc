@@ -174,6 +174,9 @@ LiveFeed::Parts FrontEnd::LiveParts() {
                 while (!reading.lanes.empty() && !ran(reading.lanes.back())) {
                   reading.lanes.pop_back();
                 }
+                for (std::uint32_t lane = 0; lane < reading.lanes.size(); ++lane) {
+                  reading.lanes[lane].held = !site_->HasWorker(LaneId{lane});
+                }
                 return reading;
               },
           .find = [this](const std::string& model,

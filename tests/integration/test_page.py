@@ -188,6 +188,9 @@ class PageTest(unittest.TestCase):
                             "row.cells[0].textContent === 'slow' && "
                             "row.cells[2].textContent === '100.0 %')")
             self.assertEqual(page.errors, [])
+            site.workers[0].process.kill()
+            page.await_true("document.getElementById('events').textContent"
+                            ".includes('runs no batches for now')")
         finally:
             site.close()
 

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -120,7 +121,8 @@ struct SiteFrontEnd::Body final : OfferPort {
   bool rung = false;
   bool stop = false;
 
-  std::mutex mutex;  // of the models
+  std::mutex mutex;                 // of the models and the workers
+  std::set<std::uint32_t> workers;  // their places
   std::condition_variable models_changed;
   std::map<std::string, WorkerModel> models;  // by name: what workers serve now
   std::map<std::string, ModelSpec> served;    // here
@@ -169,6 +171,8 @@ void SiteFrontEnd::Body::Hear(std::uint32_t scheduler, ToPeer&& message) {
     real.SetWorkers(message.workers);
     made_up.SetWorkers(message.workers);
     const std::lock_guard models_lock(mutex);
+    workers.clear();
+    for (const WorkerPlace& place : message.workers) workers.insert(place.worker);
     models.clear();
     for (WorkerModel& model : message.models) models[model.spec.name] = std::move(model);
     models_changed.notify_all();
@@ -273,6 +277,11 @@ std::vector<std::string> SiteFrontEnd::Unserved() const {
     if (!body_->models.contains(name)) names.push_back(name);
   }
   return names;
+}
+
+bool SiteFrontEnd::HasWorker(LaneId lane) const {
+  const std::lock_guard lock(body_->mutex);
+  return body_->workers.contains(lane.value());
 }
 
 Runtime& SiteFrontEnd::runtime() { return body_->runtime; }

@@ -52,6 +52,8 @@ class SiteFrontEnd {
   // The models that it has served and that no worker serves now, in order; none while WhyNotReady
   // says something.
   std::vector<std::string> Unserved() const;
+  // Whether the scheduler has a worker in that place, a lane of the runtime.
+  bool HasWorker(LaneId lane) const;
   Runtime& runtime();
   Term term() const;  // that it follows; 0: nobody leads
 

@@ -205,8 +205,13 @@ void LiveFeed::Keep(const RuntimeReading& reading, const Ended& by_name) {
     if (outcome == Outcome::kMet) past.met = rate;
     if (outcome != Outcome::kMet && outcome != Outcome::kCancelled) past.missed += rate;
   }
-  const double sum = std::accumulate(busy_.begin(), busy_.end(), 0.0);
-  past.busy = sum / static_cast<double>(std::max<std::size_t>(busy_.size(), 1));
+  int running = 0;
+  for (std::size_t i = 0; i < busy_.size(); ++i) {
+    if (reading.lanes[i].held) continue;
+    past.busy += busy_[i];
+    ++running;
+  }
+  past.busy /= std::max(running, 1);
   past_.push_back(past);
   if (past_.size() > kKeptSeconds) past_.pop_front();
 }
