@@ -42,6 +42,7 @@ std::vector<Bar> BarsOf(std::vector<LiveMoments::Batch> batches, std::size_t mos
         ++last.count;
         last.batch.ended = std::max(last.batch.ended, batch.ended);
         last.batch.rows += batch.rows;
+        last.batch.predicted += batch.predicted;
         last.batch.late |= batch.late;
         last.batch.failed |= batch.failed;
         continue;
@@ -53,8 +54,8 @@ std::vector<Bar> BarsOf(std::vector<LiveMoments::Batch> batches, std::size_t mos
   return bars;
 }
 
-// LANE, MODEL, EXIT, ROWS, START, LENGTH, FLAGS, BATCHES of each, one behind the other. Times are
-// tenths of a millisecond, starts from `from` on; flags: 1 late, 2 failed.
+// LANE, MODEL, EXIT, ROWS, START, LENGTH, FLAGS, BATCHES, PREDICTED of each, one behind the other.
+// Times are tenths of a millisecond, starts from `from` on; flags: 1 late, 2 failed.
 Json BarsJson(const std::vector<Bar>& bars, TimePoint from) {
   Json numbers = Json::array();
   for (const Bar& bar : bars) {
@@ -62,7 +63,8 @@ Json BarsJson(const std::vector<Bar>& bars, TimePoint from) {
     for (const std::int64_t number :
          {std::int64_t{b.lane}, std::int64_t{b.model}, std::int64_t{b.exit}, std::int64_t{b.rows},
           Tenths(b.started - from), Tenths(b.ended - b.started),
-          std::int64_t{b.late ? 1 : 0} + (b.failed ? 2 : 0), std::int64_t{bar.count}}) {
+          std::int64_t{b.late ? 1 : 0} + (b.failed ? 2 : 0), std::int64_t{bar.count},
+          Tenths(b.predicted)}) {
       numbers.push_back(number);
     }
   }
@@ -287,6 +289,15 @@ std::string LiveFeed::TickText(const LiveMoments::Taken& taken,
   for (const Bar& bar : bars) from = std::min(from, bar.batch.started);
   Json tick{{"from_ms", bars.empty() ? 0 : Rounded(ToMillis(from - kStart), 10)},
             {"bars", BarsJson(bars, from)}};
+  // MODEL, TIME of calls that were given up.
+  Json& drops = tick["drops"] = Json::array();
+  for (const LiveMoments::Answer& each : taken.answers) {
+    const Outcome outcome = each.record.outcome;
+    if (outcome != Outcome::kShed && outcome != Outcome::kExpired) continue;
+    if (bars.empty() || drops.size() >= 2 * kMostBars) break;
+    drops.push_back(each.model);
+    drops.push_back(Tenths(each.record.ended - from));
+  }
   if (taken.lost > 0) tick["lost"] = taken.lost;
   if (second == nullptr) return TextOf(tick);
   LiveLanes window;

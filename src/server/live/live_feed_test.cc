@@ -102,9 +102,11 @@ TEST_F(LiveFeedTest, TellsAWatcherFirstWhatThereIsAndThenWhatHappens) {
   Batch(Millis(10), 4);
   Batch(Millis(20), 2);
   Answer(Millis(10), Outcome::kLate);
+  Answer(Millis(20), Outcome::kShed);
   const json tick = TickWithBars(*watcher);
+  EXPECT_EQ(tick["drops"], json::parse("[0,200]"));
   EXPECT_EQ(tick["from_ms"], 10);
-  EXPECT_EQ(tick["bars"], json::parse("[1,0,1,4,0,50,1,1, 1,0,1,2,100,50,0,1]"));
+  EXPECT_EQ(tick["bars"], json::parse("[1,0,1,4,0,50,1,1,40, 1,0,1,2,100,50,0,1,40]"));
   // Who hears of the name of the batches' model is everybody.
   for (std::string event = NextOf(*watcher);; event = NextOf(*watcher)) {
     if (event.starts_with("event: state") && DataOf(event)["names"].size() == 1) break;
@@ -118,8 +120,8 @@ TEST_F(LiveFeedTest, ManyBatchesOfALaneAreOneBar) {
   std::int64_t batches = 0;
   while (batches < 1200) {
     const json bars = TickWithBars(*watcher)["bars"];
-    EXPECT_LE(bars.size(), 120u * 8);
-    for (std::size_t i = 7; i < bars.size(); i += 8) batches += bars[i].get<std::int64_t>();
+    EXPECT_LE(bars.size(), 120u * 9);
+    for (std::size_t i = 7; i < bars.size(); i += 9) batches += bars[i].get<std::int64_t>();
   }
   EXPECT_EQ(batches, 1200);
 }

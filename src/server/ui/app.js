@@ -19,6 +19,7 @@ const shown = (value, digits = 1) => value === undefined ? "" : value.toFixed(di
 
 let state = { models: [], wanted: [], names: [], lanes: 0, lane: "lane", policy: "" };
 let bars = [];             // {lane, model, exit, rows, start, end, late, failed, count}, oldest first
+let drops = [];            // {model, at} of calls that were given up, oldest first
 let laneNow = [];          // [busy %, held]
 let history = [];          // a second each: {met, missed, waiting, busy}
 let serverMs = 0;          // the newest end of a batch, on the server's clock
@@ -139,10 +140,10 @@ function onPast(past) {
 let lastModels = null;
 
 function onTick(tick) {
-  for (let i = 0; i + 7 < tick.bars.length; i += 8) {
-    const [lane, model, exit, rows, start, length, flags, count] = tick.bars.slice(i, i + 8);
+  for (let i = 0; i + 8 < tick.bars.length; i += 9) {
+    const [lane, model, exit, rows, start, length, flags, count, predicted] = tick.bars.slice(i, i + 9);
     const from = tick.from_ms + start / 10;
-    bars.push({ lane, model, exit, rows, start: from, end: from + length / 10, late: (flags & 1) > 0, failed: (flags & 2) > 0, count });
+    bars.push({ lane, model, exit, rows, start: from, end: from + length / 10, late: (flags & 1) > 0, failed: (flags & 2) > 0, count, predicted: predicted / 10 });
     serverMs = Math.max(serverMs, from + length / 10);
   }
   if (tick.bars.length > 0 || tick.uptime_s) {
@@ -152,6 +153,8 @@ function onTick(tick) {
   if (bars.length > MOST_BARS || (bars.length > 0 && bars[0].end < serverMs - 2 * KEPT_MS)) {
     bars = bars.slice(-MOST_BARS).filter(bar => bar.end > serverMs - KEPT_MS);
   }
+  for (let i = 0; i + 1 < tick.drops.length; i += 2) drops.push({ model: tick.drops[i], at: tick.from_ms + tick.drops[i + 1] / 10 });
+  if (drops.length > MOST_BARS) drops = drops.slice(-MOST_BARS / 2);
   if (tick.lost) tell(`${tick.lost} calls and batches came too fast to be shown`);
   if (!tick.models) return;
   tick.lanes.forEach(([, held], i) => {
@@ -351,7 +354,11 @@ function choose(bar) {
   chosen = bar;
   if (!bar) return;
   const many = bar.count > 1 ? ` in ${bar.count} batches` : "";
-  show("bar", `${state.names[bar.model] || "?"}, exit ${exitOf(bar)}: ${bar.rows} rows${many} on ${state.lane} ${bar.lane}, from ${(bar.start / 1000).toFixed(3)} s on for ${(bar.end - bar.start).toFixed(1)} ms, ${endOf(bar)}`);
+  const expected = bar.predicted > 0 ? ` where ${bar.predicted.toFixed(1)} were expected` : "";
+  const givenUp = new Map();
+  for (const drop of drops) if (drop.at >= bar.start && drop.at <= bar.end) givenUp.set(drop.model, (givenUp.get(drop.model) || 0) + 1);
+  const meanwhile = givenUp.size > 0 ? `; given up meanwhile: ${[...givenUp].map(([model, n]) => `${n} of ${state.names[model] || "?"}`).join(", ")}` : "";
+  show("bar", `${state.names[bar.model] || "?"}, exit ${exitOf(bar)}: ${bar.rows} rows${many} on ${state.lane} ${bar.lane}, from ${(bar.start / 1000).toFixed(3)} s on for ${(bar.end - bar.start).toFixed(1)} ms${expected}, ${endOf(bar)}${meanwhile}`);
 }
 
 function pause(on) {
