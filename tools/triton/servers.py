@@ -27,10 +27,13 @@ def free_ports(count):
 
 
 class Server:
-    """One process. `http` and `grpc` are its addresses, `log` what it wrote."""
+    """One process. `http` and `grpc` are its addresses, `log` what it wrote. It is ready when it
+    answers `ready`."""
+    stop_s = STOP_S
 
-    def __init__(self, name, command, log, environment=None):
+    def __init__(self, name, command, log, environment=None, ready="/v2/health/ready"):
         self.name = name
+        self.ready = ready
         ports = free_ports(3)
         self.http, self.grpc, self.metrics = (f"127.0.0.1:{port}" for port in ports)
         self.log = log
@@ -51,7 +54,7 @@ class Server:
         end = time.monotonic() + START_S
         while time.monotonic() < end and self.process.poll() is None:
             try:
-                with urllib.request.urlopen(f"http://{self.http}/v2/health/ready", timeout=5):
+                with urllib.request.urlopen(f"http://{self.http}{self.ready}", timeout=5):
                     return
             except (urllib.error.URLError, OSError):
                 time.sleep(0.1)
@@ -68,7 +71,7 @@ class Server:
         if not self.died():
             self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(timeout=STOP_S)
+                self.process.wait(timeout=self.stop_s)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
@@ -82,10 +85,10 @@ def explicit(models):
             *(word for name in models for word in ("--load-model", name))]
 
 
-def start_triton(repository, models, log, more=()):
+def start_triton(repository, models, log, more=(), start=Server):
     server = TRITON / "pytriton/tritonserver"
     packages = next((ROOT / ".cache/venv/lib").glob("python3.*/site-packages"))
-    return Server("Triton", [
+    return start("Triton", [
         server / "bin/tritonserver", "--model-repository", repository,
         "--backend-directory", server / "backends",
         # Its default, 1 MB in newer versions and 64 MB in older ones, is for each model.
@@ -97,7 +100,7 @@ def start_triton(repository, models, log, more=()):
          "PATH": "/usr/bin:/bin"})  # its Python looks there for the library's modules
 
 
-def start_tactus(repository, models, log, more=()):
+def start_tactus(repository, models, log, more=(), start=Server):
     program = os.environ.get("TACTUS", ROOT / "build/release/apps/tactus")
-    return Server("Tactus", [program, "serve", "--models", repository, *explicit(models), *more],
-                  log)
+    return start("Tactus", [program, "serve", "--models", repository, *explicit(models), *more],
+                 log)
