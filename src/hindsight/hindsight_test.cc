@@ -125,7 +125,7 @@ TEST_F(HindsightTest, LanesThatHaveGoneAreNotIdle) {
   EXPECT_THAT(Text(), HasSubstr("a lane that runs batches"));
 }
 
-TEST(HindsightOfTwoLanes, TheTimeOfLanesThatHaveGoneIsNotCounted) {
+TEST_F(HindsightTest, TheTimeOfLanesThatHaveGoneIsNotCounted) {
   Hindsight hindsight({LaneSpec{}, LaneSpec{}});
   auto served = std::make_shared<ServedModels>();
   const ProfileTable::ModelRows rows{.exits = 1, .max_batch = 1, .latency = {Millis(6)}};
@@ -144,6 +144,7 @@ TEST(HindsightOfTwoLanes, TheTimeOfLanesThatHaveGoneIsNotCounted) {
   hindsight.Launched(batch);
   const Request other{.id = RequestId{2}, .arrival = At(1), .deadline = At(21)};
   hindsight.GivenUp(kModel, other, DropReason::kExpired, At(18));
+  hindsight.Finished(batch.id, {.started = At(0), .ended = At(30)});
   hindsight.Conclude();
   EXPECT_EQ(hindsight.Worst(1, "").at(0).cause, MissCause::kBusy);
 }
