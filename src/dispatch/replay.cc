@@ -155,6 +155,7 @@ class Stage final : public Outbox, public Journal {
         watch_.LaneOpened(LaneId{record.lane}, record.detail != 0, now_);
         return dispatcher_.SetLaneOpen(LaneId{record.lane}, record.detail != 0);
       case Kind::kHolding:
+        watch_.LaneHolds(LaneId{record.lane}, ModelId{record.model}, record.detail != 0, now_);
         return dispatcher_.SetLaneHolds(LaneId{record.lane}, ModelId{record.model},
                                         record.detail != 0);
       case Kind::kStep:

@@ -27,6 +27,8 @@ class ReplayWatch {
   virtual void Configured(std::shared_ptr<const ServedModels>) {}
   // It takes batches from now on, or none: its server has gone, or its engine died.
   virtual void LaneOpened(LaneId, bool /*open*/, TimePoint /*now*/) {}
+  // It has the model from now on, or has lost it: its process has died, or is new.
+  virtual void LaneHolds(LaneId, ModelId, bool /*holds*/, TimePoint /*now*/) {}
   virtual void Arrived(ModelId, const Request&) {}
   virtual void Launched(const Batch&) {}
   virtual void Finished(BatchId, const BatchReport&) {}

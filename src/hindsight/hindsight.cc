@@ -20,7 +20,11 @@ Hindsight::Hindsight(std::vector<LaneSpec> lanes)
     : lanes_(std::move(lanes)), turns_(lanes_.size()) {}
 
 void Hindsight::LaneOpened(LaneId lane, bool open, TimePoint now) {
-  turns_[lane.value()].push_back({now, open});
+  turns_[lane.value()].push_back({now, std::nullopt, open});
+}
+
+void Hindsight::LaneHolds(LaneId lane, ModelId model, bool holds, TimePoint now) {
+  turns_[lane.value()].push_back({now, model, holds});
 }
 
 void Hindsight::Configured(std::shared_ptr<const ServedModels> served) {
@@ -45,6 +49,8 @@ void Hindsight::Finished(BatchId id, const BatchReport& report) {
   batch.started = report.started;
   batch.ended = report.ended;
   longest_ = std::max(longest_, batch.ended - batch.decided);
+  // The dispatcher closes the lane of a batch that was lost.
+  if (report.status == BatchStatus::kLost) LaneOpened(batch.lane, false, report.ended);
 }
 
 void Hindsight::Answered(const Batch& batch, const BatchReport& report) {
@@ -98,6 +104,7 @@ Duration Hindsight::LatencyOf(ModelId model, ExitId exit, int rows) const {
 Miss Hindsight::MissOf(ModelId id, const Request& request, TimePoint end, Outcome outcome) {
   const Model& model = served_->models[id.value()];
   return {.request = request.id,
+          .id = id,
           .model = Kept(model.name),
           .arrival = request.arrival,
           .deadline = request.deadline,
@@ -124,7 +131,7 @@ void Hindsight::Conclude() {
     if (miss.cause == MissCause::kWaited && miss.busy >= kTaken) miss.cause = MissCause::kBusy;
     const TimePoint to = miss.batch ? miss.batch->started : miss.end;
     const bool waited = miss.cause == MissCause::kWaited || miss.cause == MissCause::kBusy;
-    const bool lost = to > miss.arrival && Offered(miss.arrival, to) <= Duration{};
+    const bool lost = to > miss.arrival && Offered(miss.id, miss.arrival, to) <= Duration{};
     if (waited && lost) miss.cause = MissCause::kNoLane;
     ++models_[*miss.model].causes[static_cast<std::size_t>(miss.cause)];
   }
@@ -145,19 +152,21 @@ std::vector<RanBatch> Hindsight::Meanwhile(const Miss& miss) const {
   return meanwhile;
 }
 
-Duration Hindsight::Offered(TimePoint from, TimePoint to) const {
+Duration Hindsight::Offered(ModelId model, TimePoint from, TimePoint to) const {
   Duration offered{};
   for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
     TimePoint since = from;
     bool open = true;
+    bool holds = true;
     Duration taking{};
     for (const Turn& turn : turns_[lane]) {
+      if (turn.of && *turn.of != model) continue;
       const TimePoint at = std::clamp(turn.at, from, std::max(from, to));
-      if (open) taking += at - since;
+      if (open && holds) taking += at - since;
       since = at;
-      open = turn.open;
+      (turn.of ? holds : open) = turn.yes;
     }
-    if (open) taking += std::max(to - since, Duration{});
+    if (open && holds) taking += std::max(to - since, Duration{});
     offered += taking * lanes_[lane].slots;
   }
   return offered;
@@ -165,7 +174,7 @@ Duration Hindsight::Offered(TimePoint from, TimePoint to) const {
 
 double Hindsight::BusyOf(const Miss& miss) const {
   const TimePoint to = miss.batch ? miss.batch->started : miss.end;
-  const Duration all = Offered(miss.arrival, to);
+  const Duration all = Offered(miss.id, miss.arrival, to);
   if (all <= Duration{}) return 0;
   Duration taken{};
   for (const RanBatch& batch : Meanwhile(miss)) {

@@ -35,7 +35,7 @@ enum class MissCause : std::uint8_t {
   kSlowRun,    // it ran, and its batch took more than 1.2 times what was expected
   kBatch,      // it ran in a batch, and would have been in time alone
   kExit,       // it ran, and would have been in time at the shallowest exit
-  kNoLane,     // it waited while no lane took batches: they had died, or their servers had gone
+  kNoLane,     // it waited while no lane took its batches: they had died, their servers had gone
   kBusy,       // it waited while at least 0.9 of the time of the lanes that took batches was taken
   kWaited,     // it waited, though lanes were idle
 };
@@ -53,6 +53,7 @@ struct RanBatch {
 
 struct Miss {
   RequestId request;
+  ModelId id;
   const std::string* model = nullptr;  // as RanBatch
   TimePoint arrival, deadline;
   TimePoint end;  // its answer, or the instant at which it was given up
@@ -78,6 +79,7 @@ class Hindsight final : public ReplayWatch {
 
   void Configured(std::shared_ptr<const ServedModels> served) override;
   void LaneOpened(LaneId lane, bool open, TimePoint now) override;
+  void LaneHolds(LaneId lane, ModelId model, bool holds, TimePoint now) override;
   void Launched(const Batch& batch) override;
   void Finished(BatchId batch, const BatchReport& report) override;
   void Answered(const Batch& batch, const BatchReport& report) override;
@@ -96,18 +98,19 @@ class Hindsight final : public ReplayWatch {
   Duration LatencyOf(ModelId model, ExitId exit, int rows) const;
   Miss MissOf(ModelId model, const Request& request, TimePoint end, Outcome outcome);
   void Add(Miss miss, MissCause cause);
-  // Of the time between, what the lanes' slots had to give; 0: no lane took batches.
-  Duration Offered(TimePoint from, TimePoint to) const;
+  // Of the time between, what the lanes' slots had to give the model; 0: no lane took its batches.
+  Duration Offered(ModelId model, TimePoint from, TimePoint to) const;
   double BusyOf(const Miss& miss) const;
   const std::string* Kept(const std::string& name) { return &*names_.insert(name).first; }
 
-  // From then on the lane takes batches, or none.
+  // From then on the lane takes batches, or has the model, or does not.
   struct Turn {
     TimePoint at;
-    bool open = true;
+    std::optional<ModelId> of;  // the model
+    bool yes = true;
   };
   const std::vector<LaneSpec> lanes_;
-  std::vector<std::vector<Turn>> turns_;  // by lane, in order; open before the first
+  std::vector<std::vector<Turn>> turns_;  // by lane, in order; yes before the first
   std::shared_ptr<const ServedModels> served_;
   std::set<std::string> names_;                            // those of models and exits
   std::vector<RanBatch> batches_;                          // in order of their decisions

@@ -125,6 +125,16 @@ TEST_F(HindsightTest, LanesThatHaveGoneAreNotIdle) {
   EXPECT_THAT(Text(), HasSubstr("a lane that runs batches"));
 }
 
+TEST_F(HindsightTest, NorIsALaneThatHasLostTheModel) {
+  hindsight_.LaneHolds(LaneId{0}, ModelId{1}, false, At(0));
+  hindsight_.GivenUp(kModel, Came(1, 1), DropReason::kExpired, At(18));
+  EXPECT_EQ(CauseOfTheWorst(), MissCause::kWaited) << "it was another model";
+  hindsight_.LaneHolds(LaneId{0}, kModel, false, At(20));
+  hindsight_.GivenUp(kModel, Came(2, 21, 18), DropReason::kExpired, At(39));
+  hindsight_.Conclude();
+  EXPECT_EQ(hindsight_.models().at("m").causes[static_cast<std::size_t>(MissCause::kNoLane)], 1u);
+}
+
 TEST_F(HindsightTest, TheTimeOfLanesThatHaveGoneIsNotCounted) {
   Hindsight hindsight({LaneSpec{}, LaneSpec{}});
   auto served = std::make_shared<ServedModels>();
