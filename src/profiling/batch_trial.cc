@@ -181,8 +181,19 @@ bool Trial::DrawRows(std::size_t round) {
   return false;
 }
 
+// Where no number decides anything, a dependence on other rows shows in all rows of a kind, so that
+// those of all kinds, loud negative ones and loud positive ones will do.
+bool Trial::Redundant(std::size_t round, int doubtful) const {
+  if (operators_.compare || HasOpenInput(spec_) || doubtful > 0) return false;
+  const bool finite = std::ranges::all_of(outputs_, [](const auto& outputs) {
+    return std::ranges::all_of(outputs, &OutputOfExit::numbers);
+  });
+  return finite && (round == 1 || round == 2);
+}
+
 bool Trial::DrawRows(std::size_t round, int integers) {
-  const std::size_t count = static_cast<std::size_t>(std::clamp(spec_.max_batch, 2, 4));
+  const int most = round > 0 && !operators_.compare ? 2 : 4;
+  const std::size_t count = static_cast<std::size_t>(std::clamp(spec_.max_batch, 2, most));
   const Round& plan = kRounds[round];
   rows_.clear();
   alone_.clear();
@@ -430,7 +441,8 @@ bool Trial::TryOrders(bool first) {
   if (n == 2) return whole;
   if (whole && !Late() && first) whole = TryFew();
   const auto before = Clock::now();
-  if (whole && !Late()) whole = TryOrder(all);
+  const bool tried = first && n == static_cast<std::size_t>(spec_.max_batch);
+  if (whole && !Late() && !tried) whole = TryOrder(all);
   if (whole && !Late() && first) whole = TryWhole(Clock::now() - before);
   if (whole && !Late() && first) whole = TryCounts();
   if (!whole || most_together_ > n) return whole;
@@ -446,10 +458,12 @@ BatchTrial Trial::TryBatch() {
     return {misshapen_ ? BatchTrial::End::kMisshapen : BatchTrial::End::kUntried, failure_};
   }
   if (spec_.max_batch < 2) return {BatchTrial::End::kHolds, ""};
+  operators_ = OperatorsOf(spec_);
   const Shapes found = spec_.found_shapes;
   int rounds = 0;
   int doubtful = 0;
   for (std::size_t round = 0; round < kRounds.size() && !Late(); ++round) {
+    if (Redundant(round, doubtful)) continue;
     // Another size, if there is one; the first that ran stays the model's.
     if (round == 1 && HasOpenInput(spec_) && !NextSize()) spec_.found_shapes = found;
     if (round == 2) spec_.found_shapes = found;
@@ -472,7 +486,7 @@ BatchTrial Trial::TryBatch() {
     doubtful += few_ ? 1 : 0;
   }
   spec_.found_shapes = found;
-  if (ended_.end == BatchTrial::End::kHolds) TryShared();
+  if (ended_.end == BatchTrial::End::kHolds && operators_.compare) TryShared();
   if (ended_.end == BatchTrial::End::kHolds && (differs_ || 2 * doubtful > rounds))
     ended_.end = BatchTrial::End::kDiffers;
   if (ended_.end == BatchTrial::End::kHolds) TryLabels();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/engine.h"
+#include "profiling/deciding_graph.h"
 #include "profiling/row_difference.h"
 #include "profiling/sample_row.h"
 
@@ -83,6 +84,8 @@ class Trial {
   bool NextSize();
   // Rows unlike each other that all run alone, and what they give, by row and exit.
   bool DrawRows(std::size_t round);
+  // What this round could show, the rounds before have shown.
+  bool Redundant(std::size_t round, int doubtful) const;
   bool DrawRows(std::size_t round, int integers);
   // Those that differ most from each other, of those that run.
   bool DrawLoudRows();
@@ -167,6 +170,7 @@ class Trial {
   ModelSpec& spec_;
   std::uint64_t next_batch_;
   const bool on_device_;
+  GraphOperators operators_;  // of the batch that is tried
   const Clock::time_point begin_ = Clock::now();
   std::size_t size_ = 0;         // the next of kSizes to be tried
   std::optional<Shapes> empty_;  // the first that ran and gave nothing

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "profiling/batch_trial.h"
-#include "profiling/deciding_graph.h"
 
 namespace tactus {
 namespace {
@@ -26,7 +25,7 @@ constexpr std::size_t kLeastMoved = 4;
 // Labels hide what depends a little, but for rows that are near another label: a quantized
 // classifier's answer is another for one row in a thousand. So many rows are drawn.
 bool Trial::TryLabels() {
-  bool labels = MayDecide(spec_);
+  bool labels = operators_.decide;
   for (const auto& outputs : outputs_) {
     for (std::size_t t = 0; t < outputs.size(); ++t) {
       labels = labels || MayBeLabels(outputs[t], spec_.outputs[t].type);
@@ -129,11 +128,9 @@ void Trial::CountMoved(std::span<const std::size_t> order, const Outputs& before
   }
 }
 
-// Of floats a graph's file knows better (MayDecide); where there is none, they tell themselves.
+// Of floats a graph's file knows better (OperatorsOf); where there is none, they tell themselves.
 bool Trial::MayBeLabels(const OutputOfExit& output, DataType type) const {
-  const bool floats = type == DataType::kFp32 || type == DataType::kFp64 ||
-                      type == DataType::kFp16 || type == DataType::kBf16;
-  if (!floats) return true;
+  if (!IsFloat(type)) return true;
   return spec_.exits.front().graph.empty() && (!output.fraction || output.alike);
 }
 

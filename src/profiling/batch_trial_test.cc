@@ -1,6 +1,8 @@
 // How a batch is tried: without these, rows would be run together that depend on others far away in
 // the batch, on equal ones, or on others behind noise.
+#include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <functional>
 #include <string>
 
@@ -8,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
+#include "base/temporary_folder_test.h"
 #include "profiling/graph_engine_for_test.h"
 
 namespace tactus {
@@ -377,6 +380,86 @@ TEST(BatchTrial, SaysWhatARowGave) {
   ASSERT_TRUE(tried);
   EXPECT_EQ(tried->gave, std::vector<Shape>());
   EXPECT_TRUE(tried->undecided);
+}
+
+// Of a graph whose file names these operators: how many rows its trial runs, and whether the batch
+// holds.
+struct TrialOf {
+  std::size_t rows = 0;
+  bool holds = false;
+};
+TrialOf TryFile(const std::string& operators, const Graph& graph, int max_batch = -1) {
+  const TemporaryFolder folder;
+  ModelSpec spec = GraphSpec(max_batch);
+  spec.batch_origin = BatchOrigin::kAssumed;
+  spec.exits[0].graph = folder / "model.onnx";
+  std::ofstream(spec.exits[0].graph) << operators;
+  TrialOf trial;
+  GraphEngine engine([&](const Table& rows) {
+    trial.rows += rows.size();
+    return graph(rows);
+  });
+  const auto tried = TryGraph(engine, spec);
+  trial.holds = tried && tried->spec.max_batch > 0;
+  return trial;
+}
+
+Graph WithWhole(std::function<float(float, float, float)> change) {
+  return [change](const Table& rows) {
+    float least = rows[0][0];
+    float most = rows[0][0];
+    for (const auto& row : rows) {
+      least = std::min(least, *std::ranges::min_element(row));
+      most = std::max(most, *std::ranges::max_element(row));
+    }
+    Table out = rows;
+    for (auto& row : out) {
+      for (float& value : row) value = change(value, least, most);
+    }
+    return std::optional(out);
+  };
+}
+
+// Three hundred models would take seconds longer to be ready.
+TEST(BatchTrial, AGraphThatDecidesNothingIsTriedWithFewRows) {
+  const Graph apart = Each([](float x, float) { return std::tanh(x); });
+  const TrialOf plain = TryFile("Conv Relu Gemm", apart);
+  const TrialOf compares = TryFile("Conv Equal Gemm", apart);
+  EXPECT_TRUE(plain.holds && compares.holds);
+  EXPECT_LE(plain.rows, 70u);
+  EXPECT_GT(compares.rows, 500u);
+}
+
+TEST(BatchTrial, AGraphThatDecidesNothingAndDependsOnOtherRowsIsFound) {
+  const char* const smooth = "Conv Relu Gemm";
+  const auto relu = [](float x) { return std::max(x, 0.0f); };
+  const std::pair<const char*, Graph> graphs[] = {
+      {"mean", Each([](float x, float mean) { return x - 1e-4f * mean; })},
+      {"softmax", Each([](float x, float mean) { return std::exp(x - mean); })},
+      {"roots of the mean", Each([](float x, float mean) { return std::sqrt(x + mean); })},
+      {"least", WithWhole([](float x, float least, float) { return x - least; })},
+      {"rows without negative numbers alone",
+       WithWhole([&](float x, float least, float) { return x + 1e-3f * relu(least); })},
+      {"rows without positive numbers alone",
+       WithWhole([&](float x, float, float most) { return x + 1e-3f * relu(-most); })},
+      {"far below", WithWhole([&](float x, float least, float) { return x + relu(-least - 20); })},
+      {"far above", WithWhole([&](float x, float, float most) { return x + relu(most - 20); })},
+      {"the one before", LessTheOneBefore(1, 1e-4f)},
+      {"the third before", LessTheOneBefore(3, 1e-4f)},
+  };
+  for (const auto& [name, graph] : graphs) EXPECT_FALSE(TryFile(smooth, graph).holds) << name;
+  for (std::size_t distance = 1; distance < 16; ++distance) {
+    EXPECT_FALSE(TryFile(smooth, LessTheOneBefore(distance, 1), 16).holds) << distance;
+  }
+}
+
+// Logarithms and roots have numbers where no input is negative: those rows are drawn then.
+TEST(BatchTrial, AGraphWithoutNumbersIsTriedWithOtherRows) {
+  const auto log_of = [](float weight) {
+    return Each([weight](float x, float mean) { return std::log(x - weight * mean * mean); });
+  };
+  EXPECT_TRUE(TryFile("Log Sqrt", log_of(0)).holds);
+  EXPECT_FALSE(TryFile("Log Sqrt", log_of(0.01f)).holds);
 }
 
 }  // namespace

@@ -9,6 +9,11 @@
 
 namespace tactus {
 
+constexpr bool IsFloat(DataType type) {
+  return type == DataType::kFp32 || type == DataType::kFp64 || type == DataType::kFp16 ||
+         type == DataType::kBf16;
+}
+
 struct RowDifference {
   double largest = 0;        // between two numbers; infinite where only one is one
   std::size_t elements = 0;  // compared

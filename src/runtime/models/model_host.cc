@@ -129,7 +129,10 @@ Expected<ProfileTable::ModelRows> ModelHost::FindRows(const ServedModel& served,
     }
     Say(fmt::format("model '{}': its profile does not fit: {}", spec.name, rows.error().message));
   }
-  auto rows = QuickProfile(served.engine, handle, spec, max_batch, clock_, first);
+  auto rows = [&] {
+    const auto turn = quiet_.Measure();
+    return QuickProfile(served.engine, handle, spec, max_batch, clock_, first);
+  }();
   if (!rows) {
     Say(fmt::format(
         "model '{}' serves unprofiled, its batches are taken to last {:g} ms until some have run: "
@@ -188,7 +191,10 @@ Expected<std::shared_ptr<ServedModel>> ModelHost::PrepareHere(ModelSpec spec) {
   // Batch ids of the upper half, a million for the trial of each model and one for its measurement:
   // the dispatcher counts from 0.
   const BatchId first{(std::uint64_t{1} << 63) | (measured_models_.fetch_add(1) << 21)};
-  auto tried = LoadTried(std::move(spec), **engine, LanesAtFirst(traits), first);
+  auto tried = [&] {
+    const auto turn = quiet_.Try();
+    return LoadTried(std::move(spec), **engine, LanesAtFirst(traits), first);
+  }();
   if (!tried) return std::unexpected(std::move(tried.error()));
   for (const std::string& line : tried->said) Say(line);
   for (const std::string& line : {tried->sizes, tried->rows}) {

@@ -17,6 +17,7 @@
 #include "platform/wall_clock.h"
 #include "runtime/calls/dispatch_turns.h"
 #include "runtime/layout/lane_loader.h"
+#include "runtime/models/quiet_moment.h"
 #include "runtime/models/served_model.h"
 #include "workload/profile_file.h"
 #include "workload/share_profiles.h"
@@ -125,6 +126,7 @@ class ModelHost {
   const Options options_;
   const WallClock& clock_;
   DispatchTurns& loop_;
+  QuietMoment quiet_;
   std::vector<std::mutex> lane_mutexes_;  // one Reload or Restore at a time; before `mutex_`
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<ServedModel>> published_;  // by ModelId; null: free

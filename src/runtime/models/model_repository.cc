@@ -1,8 +1,10 @@
 #include "runtime/models/model_repository.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -23,6 +25,7 @@ constexpr std::chrono::milliseconds kBetweenFindAndInfer{10};
 
 // How often a load begins whose files change meanwhile, as while somebody copies them.
 constexpr int kLoads = 3;
+constexpr std::size_t kLoaders = 4;  // threads at a start: each may hold a model's files twice
 
 // Begins with Triton's words, which clients look for.
 constexpr const char* kNotExplicit =
@@ -130,21 +133,37 @@ Status ModelRepository::Open() {
       });
     }
   }
-  host_.PublishTogether([&] {
-    for (const std::string& name : names) {
-      // The index keeps the reason; the others serve.
-      if (Status loaded = LoadFolder(name, ""); !loaded) {
-        Say(loaded.error().message);
-        Miss(name, loaded.error().message);
-      }
-    }
-  });
+  host_.PublishTogether([&] { LoadAll(names); });
   opened_ = true;
   if (options_.control == ModelControl::kPoll) {
     const Duration period = options_.poll_interval;
     poller_.Start("poll models", Every(period, [this] { Poll(); }), period);
   }
   return {};
+}
+
+void ModelRepository::LoadAll(const std::vector<std::string>& models) {
+  std::atomic<std::size_t> next{0};
+  const auto load = [&] {
+    for (std::size_t at = next++; at < models.size(); at = next++) {
+      // The index keeps the reason; the others serve.
+      if (Status loaded = LoadFolder(models[at], ""); !loaded) {
+        Say(loaded.error().message);
+        Miss(models[at], loaded.error().message);
+      }
+    }
+  };
+  const std::size_t threads = std::min(
+      {models.size(), kLoaders, static_cast<std::size_t>(std::thread::hardware_concurrency())});
+  std::vector<std::jthread> others;
+  for (std::size_t i = 1; i < threads; ++i) {
+    try {
+      others.emplace_back(load);
+    } catch (const std::system_error&) {
+      break;  // a thread less is no failure
+    }
+  }
+  load();
 }
 
 // A model that was asked for and has no folder: the server is not ready without it.

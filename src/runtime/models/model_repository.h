@@ -136,6 +136,8 @@ class ModelRepository {
   Expected<std::vector<std::int64_t>> VersionsOf(const std::filesystem::path& folder,
                                                  const std::string& config) const;
   // Held while a model is loaded or unloaded. An error after Close.
+  // Several at once; what fails is said, and noted in the index.
+  void LoadAll(const std::vector<std::string>& models);
   Expected<std::shared_ptr<std::mutex>> OperationLock(const std::string& model);
   void Say(const std::string& line) const;
   // Of models that came, changed or went since Open has ended.
