@@ -49,6 +49,7 @@ void AddExplain(CLI::App& app, CommandContext& context) {
   command
       ->add_option("--worst", options->worst,
                    "How many requests to explain, those furthest from their deadlines")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->callback([options, &context] { context.exit_code = RunExplain(*options); });
 }

@@ -184,7 +184,7 @@ bool MayChange(std::string_view key) {
   return std::ranges::find(kKeys, key) != kKeys.end();
 }
 
-Status Apply(const std::vector<std::string>& texts, Scenario& scenario) {
+Expected<std::vector<Setting>> SettingsOf(const std::vector<std::string>& texts) {
   std::vector<Setting> settings;
   for (const std::string& text : texts) {
     auto setting = SplitSetting(text);
@@ -197,7 +197,7 @@ Status Apply(const std::vector<std::string>& texts, Scenario& scenario) {
     }
     settings.push_back(*std::move(setting));
   }
-  return Override(scenario, settings);
+  return settings;
 }
 
 // How it was; `result` has the models.
@@ -228,6 +228,11 @@ Status CheckLanesAlike(const std::vector<LaneSpec>& lanes) {
   });
   if (alike) return {};
   return InvalidArgument("its lanes " + std::string(kLanesNotSimulated));
+}
+
+Status CheckSettings(const std::vector<std::string>& settings) {
+  const auto read = SettingsOf(settings);
+  return read ? Status() : std::unexpected(read.error());
 }
 
 Expected<RecordedRun> RunOf(const Observed& seen) {
@@ -286,7 +291,9 @@ Expected<WhatIfRuns> TryOther(RecordedRun run, const std::vector<std::string>& s
   runs.same = *std::move(same);
   runs.was = std::move(run.happened);
   if (settings.empty()) return runs;
-  if (Status applied = Apply(settings, run.experiment.scenario); !applied) {
+  const auto changes = SettingsOf(settings);
+  if (!changes) return std::unexpected(changes.error());
+  if (Status applied = Override(run.experiment.scenario, *changes); !applied) {
     return std::unexpected(std::move(applied.error()));
   }
   auto other = SimulateRecorded(run, on_progress);

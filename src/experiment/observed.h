@@ -71,6 +71,9 @@ struct WhatIfRuns {
   RunReport same;                  // simulated with the setting that it had
   std::optional<RunReport> other;  // with the settings that were asked for, where some were
 };
+// Whether `settings` are of the kind that another setting may change; their values are not looked at.
+Status CheckSettings(const std::vector<std::string>& settings);
+
 // `settings` as --set has them: "lanes=3", "models.a.slo_ms=20". InvalidArgument for one that is
 // unknown, and for those of arrivals, which are what they were.
 Expected<WhatIfRuns> TryOther(RecordedRun run, const std::vector<std::string>& settings,

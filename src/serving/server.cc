@@ -95,9 +95,13 @@ std::string AboutServed(const std::string& repository, bool empty, bool emulated
   return text;
 }
 
+// Those that can serve.
 std::vector<std::string> PolicyNames() {
   std::vector<std::string> names;
-  for (const PolicyInfo& policy : Policies()) names.push_back(policy.name);
+  for (const PolicyInfo& info : Policies()) {
+    const auto policy = MakePolicy(info.name);
+    if (policy && !(*policy)->traits().suspends) names.push_back(info.name);
+  }
   return names;
 }
 

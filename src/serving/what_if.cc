@@ -155,6 +155,7 @@ Expected<std::string> WhatIf::Answer(std::string_view question) const {
   pthread_setschedparam(pthread_self(), SCHED_IDLE, &lowest);  // for good: it is this one's thread
   const auto settings = SettingsOf(question);
   if (!settings) return std::unexpected(settings.error());
+  if (Status known = CheckSettings(*settings); !known) return std::unexpected(known.error());
   if (const double busy = parts_.busy(); busy > kBusy) {
     return Fail(ErrorCode::kResourceExhausted,
                 fmt::format("the machine is {:.0f} % busy: a what-if would take its lanes' time. "

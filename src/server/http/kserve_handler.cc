@@ -111,7 +111,7 @@ class KServeHandler final : public HttpHandler {
     }
     const bool page = route.endpoint == Endpoint::kUi || route.endpoint == Endpoint::kLive;
     if (page && !watch_live_) route.endpoint = Endpoint::kUnknown;
-    if (route.endpoint == Endpoint::kWhatIf && !what_if_) route.endpoint = Endpoint::kUnknown;
+    if (route.endpoint == Endpoint::kWhatIf && !watch_live_) route.endpoint = Endpoint::kUnknown;
     if (auto response = Answer(request, route, exchange)) {
       exchange->Answer([response = std::move(*response)]() mutable { return std::move(response); });
     }
@@ -297,6 +297,10 @@ class KServeHandler final : public HttpHandler {
     if (!body) return std::move(body.error());
     const std::string_view text = Text(body->bytes);
     if (route.endpoint == Endpoint::kWhatIf) {
+      if (!what_if_) {
+        return ErrorResponse(404, "no what-if here: this server does not decide alone which batches "
+                                  "run (it is a front end, of a site, or splits its device by plans)");
+      }
       if (text.size() > kMostQuestion) return ErrorResponse(413, "the question is too long");
       what_if_(std::string(text), [exchange, strict = strict_](Expected<std::string> answer) {
         exchange->Answer([answer = std::move(answer), strict]() mutable -> HttpResponse {

@@ -189,7 +189,9 @@ void LiveFeed::Keep(const RuntimeReading& reading, const Ended& by_name) {
   busy_.assign(reading.lanes.size(), 0);
   for (std::size_t i = 0; i < reading.lanes.size(); ++i) {
     if (lanes_before_.size() != reading.lanes.size() || seconds <= 0) break;
-    busy_[i] = ToSeconds(reading.lanes[i].busy - lanes_before_[i].busy) / seconds;
+    // A batch's time is booked when it ends, and slots run beside each other.
+    const Duration ran = reading.lanes[i].busy - lanes_before_[i].busy;
+    busy_[i] = std::clamp(ToSeconds(ran) / seconds, 0.0, 1.0);
   }
   lanes_before_ = reading.lanes;
   OutcomeCounts ended{};
@@ -258,7 +260,10 @@ std::string LiveFeed::StateText(const RuntimeReading& reading) const {
       model["platform"] = spec.platform;
       model["slo_ms"] = ToMillis(spec.slo);
       model["max_batch"] = spec.max_batch;
-      for (const ExitSpec& exit : spec.exits) model["exits"].push_back(exit.name);
+      for (const ExitSpec& exit : spec.exits) {
+        model["exits"].push_back(exit.name);
+        if (exit.accuracy > 0) model["accuracies"].push_back(exit.accuracy);
+      }
     }
     models.push_back(std::move(model));
   }
@@ -300,13 +305,6 @@ std::string LiveFeed::TickText(const LiveMoments::Taken& taken,
   }
   if (taken.lost > 0) tick["lost"] = taken.lost;
   if (second == nullptr) return TextOf(tick);
-  LiveLanes window;
-  for (const LiveLanes& each : seconds_) {
-    window.busy += each.busy / static_cast<double>(seconds_.size());
-    if (each.longest <= window.longest) continue;
-    window.longest = each.longest;
-    window.longest_of = each.longest_of;
-  }
   Json& lanes = tick["lanes"] = Json::array();
   for (std::size_t i = 0; i < second->lanes.size(); ++i) {
     lanes.push_back({Rounded(100 * busy_[i], 10), second->lanes[i].held ? 1 : 0});
@@ -321,7 +319,8 @@ std::string LiveFeed::TickText(const LiveMoments::Taken& taken,
                     {"p99_ms", Rounded(ToMillis(last.p99), 100)},
                     {"rows", Rounded(last.rows, 10)},
                     {"slower", Rounded(last.slower, 100)},
-                    {"why", shown.model.WhyMissed(window)}};
+                    {"exits", last.exits},
+                    {"why", shown.model.WhyMissed(seconds_)}};
   }
   for (const ModelStatistics& each : second->statistics) {
     if (const auto found = models.find(each.name); found != models.end()) {

@@ -25,6 +25,9 @@ void LiveModel::Note(const LiveMoments::Answer& answer) {
   const bool answered = outcome == Outcome::kMet || outcome == Outcome::kLate;
   if (!answered) return;
   ++now_.answers;
+  const std::size_t exit = answer.record.exit;
+  if (exit >= now_.exits.size()) now_.exits.resize(exit + 1);
+  ++now_.exits[exit];
   if (now_.latencies.size() < kMostLatencies) {
     now_.latencies.push_back(answer.latency());
   } else if (const std::uint64_t at = rng_.Below(now_.answers); at < kMostLatencies) {
@@ -55,6 +58,8 @@ LiveModel::Window LiveModel::Last() const {
   std::vector<Duration> values;
   for (const Piece& piece : pieces_) {
     for (std::size_t i = 0; i < window.ended.size(); ++i) window.ended[i] += piece.ended[i];
+    window.exits.resize(std::max(window.exits.size(), piece.exits.size()));
+    for (std::size_t i = 0; i < piece.exits.size(); ++i) window.exits[i] += piece.exits[i];
     sum.took_s += piece.took_s;
     sum.predicted_s += piece.predicted_s;
     sum.batches += piece.batches;
@@ -69,7 +74,27 @@ LiveModel::Window LiveModel::Last() const {
   return window;
 }
 
-std::string LiveModel::WhyMissed(const LiveLanes& lanes) const {
+// The longest batch of all seconds, and how busy lanes were when calls missed.
+LiveLanes LiveModel::WhenMissed(const std::deque<LiveLanes>& lanes) const {
+  LiveLanes window;
+  double missed = 0;
+  const std::size_t seconds = std::min(lanes.size(), pieces_.size());
+  for (std::size_t i = 1; i <= seconds; ++i) {
+    const LiveLanes& second = lanes[lanes.size() - i];
+    const OutcomeCounts& ended = pieces_[pieces_.size() - i].ended;
+    const auto count = static_cast<double>(Of(ended, Outcome::kLate) + Of(ended, Outcome::kShed) +
+                                           Of(ended, Outcome::kExpired));
+    window.busy += count * second.busy;
+    missed += count;
+    if (second.longest <= window.longest) continue;
+    window.longest = second.longest;
+    window.longest_of = second.longest_of;
+  }
+  window.busy /= std::max(missed, 1.0);
+  return window;
+}
+
+std::string LiveModel::WhyMissed(const std::deque<LiveLanes>& seconds) const {
   const Window window = Last();
   const std::uint64_t met = Of(window.ended, Outcome::kMet);
   const std::uint64_t late = Of(window.ended, Outcome::kLate);
@@ -88,6 +113,7 @@ std::string LiveModel::WhyMissed(const LiveLanes& lanes) const {
         "machine, or the profile is of another one",
         missed, window.slower);
   }
+  const LiveLanes lanes = WhenMissed(seconds);
   if (lanes.busy >= kBusy) {
     return fmt::format(
         "{}: lanes are {:.0f} % busy; {:.0f} calls/s came, {:.0f} were answered in time. More "

@@ -14,7 +14,7 @@
 namespace tactus {
 
 // The share of its time that the lanes were busy, and the longest batch that they ran: of all
-// models, in the window.
+// models, in a second.
 struct LiveLanes {
   double busy = 0;
   Duration longest{};
@@ -40,18 +40,23 @@ class LiveModel {
     Duration p50{}, p99{};  // of calls that were answered; 0: none was
     double slower = 0;      // batches' time over the profile's; 0: none ran
     double rows = 0;        // of a batch, in the mean
+    std::vector<std::uint64_t> exits;  // calls that were answered, by exit
   };
   Window Last() const;
-  // In one sentence with numbers; empty: at least 99 % met their deadline.
-  std::string WhyMissed(const LiveLanes& lanes) const;
+  // In one sentence with numbers; empty: at least 99 % met their deadline. `lanes`: of the seconds of
+  // the window, the newest last. Those in which calls missed say how busy the lanes were.
+  std::string WhyMissed(const std::deque<LiveLanes>& lanes) const;
 
  private:
   struct Piece {
     OutcomeCounts ended{};
     double took_s = 0, predicted_s = 0;
     std::uint64_t batches = 0, rows = 0, answers = 0;
+    std::vector<std::uint64_t> exits;
     std::vector<Duration> latencies;
   };
+  LiveLanes WhenMissed(const std::deque<LiveLanes>& lanes) const;
+
   const Duration slo_;
   std::deque<Piece> pieces_;  // by second
   Piece now_;                 // the second under way

@@ -6,6 +6,7 @@
 namespace tactus {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 struct Counts {
@@ -34,9 +35,9 @@ LiveModel After(const Counts& counts, double slower = 1) {
 
 // Without this an operator would read of a cause that is none.
 TEST(LiveModel, SaysWhyCallsMiss) {
-  const LiveLanes idle{.busy = 0.3, .longest = Millis(2), .longest_of = "m"};
-  const LiveLanes busy{.busy = 0.97, .longest = Millis(20), .longest_of = "m"};
-  const LiveLanes held{.busy = 0.5, .longest = Millis(40), .longest_of = "huge"};
+  const std::deque<LiveLanes> idle{{.busy = 0.3, .longest = Millis(2), .longest_of = "m"}};
+  const std::deque<LiveLanes> busy{{.busy = 0.97, .longest = Millis(20), .longest_of = "m"}};
+  const std::deque<LiveLanes> held{{.busy = 0.5, .longest = Millis(40), .longest_of = "huge"}};
   EXPECT_EQ(After({.met = 1000, .late = 9}).WhyMissed(busy), "") << "more than 99 % met";
   EXPECT_EQ(After({}).WhyMissed(busy), "");
   EXPECT_EQ(After({.met = 9, .cancelled = 900}).WhyMissed(busy), "") << "their clients went";
@@ -50,6 +51,21 @@ TEST(LiveModel, SaysWhyCallsMiss) {
   EXPECT_THAT(After({.met = 50, .late = 50}).WhyMissed(idle), HasSubstr("lanes are 30 % busy, so"));
 }
 
+// Just after an overload the lanes of the window are half idle: those of then say why.
+TEST(LiveModel, LooksAtTheSecondsInWhichCallsMissed) {
+  LiveModel model(Millis(50));
+  std::deque<LiveLanes> lanes;
+  Counts counts;
+  for (int second = 0; second < 9; ++second) {
+    const bool overload = second < 3;
+    model.Second(Total(counts));
+    lanes.push_back({.busy = overload ? 1.0 : 0.1});
+    counts.met += 10;
+    counts.late += second < 2 ? 100 : 0;
+  }
+  EXPECT_THAT(model.WhyMissed(lanes), HasSubstr("lanes are 100 % busy"));
+}
+
 TEST(LiveModel, RemembersItsWindow) {
   LiveModel model(Millis(50));
   Counts counts{.met = 5};
@@ -58,7 +74,10 @@ TEST(LiveModel, RemembersItsWindow) {
   for (int second = 1; second <= 30; ++second) {
     for (int i = 0; i < 2000; ++i) {
       const bool met = i % 100 < 98;
-      model.Note(Answered(met ? Outcome::kMet : Outcome::kLate, Millis(met ? second : 90)));
+      LiveMoments::Answer answer =
+          Answered(met ? Outcome::kMet : Outcome::kLate, Millis(met ? second : 90));
+      answer.record.exit = i % 2;
+      model.Note(answer);
     }
     model.Note(Answered(Outcome::kShed, Millis(5000)));
     counts.met += 2000;
@@ -67,6 +86,7 @@ TEST(LiveModel, RemembersItsWindow) {
   const LiveModel::Window last = model.Last();
   EXPECT_EQ(last.ended[0], 20'000u);
   EXPECT_EQ(last.seconds, 10);
+  EXPECT_THAT(last.exits, ElementsAre(10'000, 10'000));
   EXPECT_NEAR(ToMillis(last.p50), 25.5, 1.5) << "of the seconds 21 to 30";
   EXPECT_EQ(ToMillis(last.p99), 90) << "and of no call that was given up";
 }

@@ -128,7 +128,8 @@ function onState(next) {
     return entry;
   }));
   offerWhatIf();
-  if (state.journal) show("journal", `Every decision is kept: tactus explain ${state.journal} says why calls were late; tactus trace ${state.journal} --out FILE draws them in Perfetto.`);
+  if (state.lane === "server") show("journal", "Batches are decided by the site's scheduler: its --journal FILE keeps every decision for tactus explain and tactus trace.");
+  else if (state.journal) show("journal", `Every decision is kept: tactus explain ${state.journal} says why calls were late; tactus trace ${state.journal} --out FILE draws them in Perfetto.`);
   byId("lanes").style.height = `${2.2 * state.lanes + 1.4}rem`;
   if (!lastModels) showModels({});
 }
@@ -209,19 +210,34 @@ function showModels(live) {
     const now = live[model.name];
     const first = [[model.name], [stateOf(model), model.state === "READY" ? "" : "bad"]];
     const slo = [model.slo_ms > 0 ? `${model.slo_ms}` : "-", "number"];
-    if (!now) return fill(rows[i], [...first, ["-", "number"], ["0", "number"], ["", "number"], ["", "number"], slo, ["0", "number"], ["", "number"], ["", "number"], [""]]);
+    if (!now) return fill(rows[i], [...first, ["-", "number"], ["0", "number"], ["", "number"], ["", "number"], slo, ["0", "number"], ["", "number"], ["", "number"], ["", "number"], [""]]);
     const missed = missedOf(now.ended), all = now.ended[0] + missed;
     const part = all > 0 ? now.ended[0] / all : 1;
     const misses = part < 0.99;
     const over = model.slo_ms > 0 && now.p99_ms > model.slo_ms;
     const detail = OUTCOMES.slice(1).map((name, k) => [name, now.ended[k + 1]]).filter(([, n]) => n > 0).map(([name, n]) => `${n} ${name}`).join(", ");
-    rows[i].title = detail;
+    rows[i].title = [detail, exitsOf(model, now.exits)].filter(Boolean).join("; ");
     fill(rows[i], [...first, [`${misses ? "MISS " : ""}${(100 * part).toFixed(1)} %`, misses ? "number bad" : "number good"],
       [(all / now.seconds).toFixed(0), "number"], [shown(now.p50_ms), "number"], [shown(now.p99_ms), over ? "number bad" : "number"], slo,
       [`${now.waiting ?? ""}`, "number"], [now.rows > 0 ? shown(now.rows) : "", "number"],
-      [now.slower > 0 ? shown(now.slower, 2) : "", now.slower >= 1.25 ? "number bad" : "number"], [now.why, "why"]]);
+      [now.slower > 0 ? shown(now.slower, 2) : "", now.slower >= 1.25 ? "number bad" : "number"],
+      [accuracyOf(model, now.exits), "number"], [now.why, "why"]]);
   });
+  const whys = state.wanted.filter(model => (live[model.name] || {}).why).map(model => `${model.name}: ${live[model.name].why}`);
+  byId("whys").replaceChildren(...whys.map(text => Object.assign(document.createElement("li"), { textContent: text })));
 }
+
+const sumOf = numbers => numbers.reduce((sum, n) => sum + n, 0);
+
+// What its answers are worth in the mean, by the accuracies that the model states; else nothing.
+function accuracyOf(model, exits) {
+  const each = model.accuracies || [];
+  if (!sumOf(exits) || each.length !== model.exits.length) return "";
+  return shown(sumOf(exits.map((n, e) => n * each[e])) / sumOf(exits), 3);
+}
+
+const exitsOf = (model, exits) => (model.exits || []).length < 2 || !sumOf(exits) ? "" :
+  `answered by exit ${exits.map((n, e) => [model.exits[e], n]).filter(([, n]) => n).map(([name, n]) => `${name}: ${(100 * n / sumOf(exits)).toFixed(0)} %`).join(", ")}`;
 
 function showSeconds() {
   const body = byId("seconds");
