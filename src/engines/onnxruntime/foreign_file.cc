@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::string_view kExport = "export the model to ONNX and put that file here";
 constexpr std::string_view kFromTensorFlow = "convert it to ONNX (tf2onnx) and put that file here";
+constexpr std::string_view kFromTorch =
+    "export the model to ONNX (torch.onnx.export) and put that file here";
 constexpr std::string_view kUnpack = "unpack it and put the .onnx file here";
 constexpr std::string_view kOtherEngine =
     "only its own runtime reads that; put the .onnx file here that it was made from";
@@ -52,11 +54,11 @@ std::string Is(std::string_view name, std::string_view remedy) {
 
 bool Has(std::string_view head, std::string_view text) { return head.find(text) != head.npos; }
 
-// An archive's first entries are named in its head.
-std::string OfZip(std::string_view head) {
-  if (Has(head, "data.pkl") || Has(head, "/byteorder") || Has(head, "/.format_version")) {
-    return Is("a file of PyTorch (torch.save, torch.jit.save)",
-              "export the model to ONNX (torch.onnx.export) and put that file here");
+// An archive's first entries are named in its head. PyTorch's may have others in front.
+std::string OfZip(std::string_view head, std::string_view extension) {
+  const bool torch = extension == ".pt" || extension == ".pth" || extension == ".pt2";
+  if (torch || Has(head, "data.pkl") || Has(head, "/byteorder") || Has(head, "/.format_version")) {
+    return Is("a file of PyTorch (torch.save, torch.jit.save)", kFromTorch);
   }
   if (Has(head, ".npy")) return Is("a file of NumPy (.npz)", kExport);
   if (Has(head, "model.weights.h5")) return Is("a model of Keras (.keras)", kFromTensorFlow);
@@ -66,8 +68,7 @@ std::string OfZip(std::string_view head) {
 // Protocols 2 to 5; what legacy files of PyTorch begin with is a number of ten bytes.
 std::string OfPickle(std::string_view head) {
   if (Has(head.substr(0, 16), "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv)) {
-    return Is("a file of PyTorch (torch.save)",
-              "export the model to ONNX (torch.onnx.export) and put that file here");
+    return Is("a file of PyTorch (torch.save)", kFromTorch);
   }
   return Is("a pickle of Python, as scikit-learn and PyTorch save models", kExport);
 }
@@ -139,14 +140,14 @@ std::string OfTensorFlow(std::string_view head) {
 
 }  // namespace
 
-std::string WhyNoGraph(std::string_view head) {
+std::string WhyNoGraph(std::string_view head, std::string_view extension) {
   if (head.empty()) return Is("empty", "copy or export it again");
   for (const Format& format : kFormats) {
     if (head.size() > format.at && head.substr(format.at).starts_with(format.magic)) {
       return Is(format.name, format.remedy);
     }
   }
-  if (head.starts_with("PK\x03\x04")) return OfZip(head);
+  if (head.starts_with("PK\x03\x04")) return OfZip(head, extension);
   if (head[0] == '\x80' && head.size() > 1 && head[1] >= 2 && head[1] <= 5) return OfPickle(head);
   if (head[0] == '\0') {
     const bool zeros = std::ranges::all_of(head, [](char c) { return c == '\0'; });
@@ -164,7 +165,7 @@ std::string WhyNoGraph(const std::filesystem::path& path) {
   if (!file) return {};
   file.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(file.gcount()));
-  return WhyNoGraph(std::string_view(head));
+  return WhyNoGraph(head, path.extension().string());
 }
 
 }  // namespace tactus

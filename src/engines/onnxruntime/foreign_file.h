@@ -12,8 +12,9 @@ namespace tactus {
 // whatever its size.
 std::string WhyNoGraph(const std::filesystem::path& path);
 
-// The same by the file's first bytes, all of them where there are fewer than kHeadBytes.
+// The same by the file's first bytes, all of them where there are fewer than kHeadBytes, and by the
+// end of its name (".pt").
 inline constexpr std::size_t kHeadBytes = 4096;
-std::string WhyNoGraph(std::string_view head);
+std::string WhyNoGraph(std::string_view head, std::string_view extension = "");
 
 }  // namespace tactus

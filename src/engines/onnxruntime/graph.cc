@@ -15,6 +15,7 @@
 #include "base/whole_file.h"
 #include "engines/onnxruntime/foreign_file.h"
 #include "engines/onnxruntime/inlined_weights.h"
+#include "engines/onnxruntime/run_failure.h"
 #include "engines/onnxruntime/weights_beside.h"
 
 namespace tactus {
@@ -68,13 +69,6 @@ std::string_view WhatToDo(const Ort::Exception& e) {
   const auto* known = std::ranges::find_if(
       kRemedies, [&](const Remedy& remedy) { return said.find(remedy.said) != said.npos; });
   return known == std::end(kRemedies) ? std::string_view() : known->text;
-}
-
-// ONNX Runtime ends some of its messages with a new line.
-std::string OneLine(std::string text) {
-  while (text.ends_with('\n')) text.pop_back();
-  std::ranges::replace(text, '\n', ' ');
-  return text;
 }
 
 Expected<TensorSpec> Describe(const std::string& name, const Ort::TypeInfo& type) {
@@ -416,7 +410,7 @@ Expected<std::shared_ptr<Graph>> LoadGraph(Ort::Env& env, const std::filesystem:
     }
     return InvalidArgument(fmt::format("{}: ONNX Runtime cannot load this graph{}{}{} ({})",
                                        path.string(), what.empty() ? "" : "; ", what, files,
-                                       OneLine(e.what())));
+                                       RunFailure(e.what())));
   }
   return graph;
 }

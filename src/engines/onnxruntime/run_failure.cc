@@ -69,6 +69,7 @@ std::string_view WithoutCondition(std::string_view text) {
 }  // namespace
 
 std::string RunFailure(std::string_view said) {
+  if (said.starts_with("Load model from ")) TakeBetween(said, "Load model from ", " failed:");
   std::string_view rest = said;
   const auto type = TakeBetween(rest, "while running ", " node.");
   const auto name = type ? TakeBetween(rest, "Name:'", "' Status Message: ") : std::nullopt;

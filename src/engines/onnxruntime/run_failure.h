@@ -1,4 +1,4 @@
-// What ONNX Runtime says of a run that failed, as people need it.
+// What ONNX Runtime says of a run or a load that failed, as people need it.
 #pragma once
 
 #include <string>
