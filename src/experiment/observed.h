@@ -71,7 +71,7 @@ struct WhatIfRuns {
   RunReport same;                  // simulated with the setting that it had
   std::optional<RunReport> other;  // with the settings that were asked for, where some were
 };
-// Whether `settings` are of the kind that another setting may change; their values are not looked at.
+// Whether another setting may change what `settings` name; their values are not looked at.
 Status CheckSettings(const std::vector<std::string>& settings);
 
 // `settings` as --set has them: "lanes=3", "models.a.slo_ms=20". InvalidArgument for one that is

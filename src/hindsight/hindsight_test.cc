@@ -73,11 +73,10 @@ TEST_F(HindsightTest, WhatWasInTimeIsCountedAndNoMiss) {
 TEST_F(HindsightTest, ABatchMayHaveBeenTooLarge) {
   Run({Came(1, 0), Came(2, 7), Came(3, 7), Came(4, 7)}, 1, 7, 31);
   EXPECT_EQ(CauseOfTheWorst(), MissCause::kBatch) << "alone it ends after 19 ms";
-  EXPECT_THAT(Text(),
-              AllOf(HasSubstr("request 1 of 'm' came at 0.000000 s and had 20.000 ms: "
-                              "late by 11.000 ms"),
-                    HasSubstr("in a batch of 4 at exit last"),
-                    HasSubstr("a smaller batch; a deadline after 31.000 ms or later")));
+  EXPECT_THAT(Text(), AllOf(HasSubstr("request 1 of 'm' came at 0.000000 s and had 20.000 ms: "
+                                      "late by 11.000 ms"),
+                            HasSubstr("in a batch of 4 at exit last"),
+                            HasSubstr("a smaller batch; a deadline after 31.000 ms or later")));
   EXPECT_EQ(hindsight_.models().at("m").late, 4u);
 }
 

@@ -115,9 +115,9 @@ std::string TextOf(const Miss& miss, const Hindsight& hindsight) {
                           : miss.outcome == Outcome::kError
                               ? "failed"
                               : fmt::format("given up after {}", Ms(miss.end - miss.arrival));
-  std::string text = fmt::format("request {} of '{}' came at {:.6f} s and had {}: {}\n",
-                                 miss.request.value(), *miss.model,
-                                 ToMillis(miss.arrival - kStart) / 1000, Ms(had), how);
+  std::string text =
+      fmt::format("request {} of '{}' came at {:.6f} s and had {}: {}\n", miss.request.value(),
+                  *miss.model, ToMillis(miss.arrival - kStart) / 1000, Ms(had), how);
   const TimePoint to = miss.batch ? miss.batch->started : miss.end;
   if (miss.batch) {
     text += fmt::format("  it waited {}, then ran for {} on lane {}, in a batch of {} at exit {}\n",

@@ -15,6 +15,8 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.error
+import urllib.request
 
 import browser
 from serving import (SLOW_MS, SOURCE, WAIT_S, Server, add_model, make_certificate,
@@ -53,6 +55,14 @@ class PageTest(unittest.TestCase):
         page.open(f"http://{server.http}/")
         page.await_true("document.getElementById('about')?.textContent.includes('ready')")
         return page
+
+    @staticmethod
+    def ask(url, body):
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, body)) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
 
     @staticmethod
     def call_on(server, model, over):
@@ -181,6 +191,9 @@ class PageTest(unittest.TestCase):
                 for status, answer in pool.map(
                         lambda i: site.infer("slow", [[i, 0, 0, 0]]), range(8)):
                     self.assertEqual(status, 200, answer)
+            status, text = self.ask(f"http://{site.http}/v2/tactus/whatif", b'{"set": []}')
+            self.assertEqual(status, 404)
+            self.assertIn("does not decide alone which batches run", text)
             page.await_true("new Set(bars.map(bar => bar.lane)).size === 2")
             page.await_true("document.getElementById('about').textContent"
                             ".includes('policy granted, 2 servers')")
@@ -200,6 +213,23 @@ class PageTest(unittest.TestCase):
             self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), 360)
             self.assertEqual(page.evaluate("getComputedStyle(document.body).backgroundColor"),
                              "rgb(20, 23, 26)")
+
+    def test_a_small_screen_shows_why_without_scrolling(self):
+        over = threading.Event()
+        with contextlib.closing(Server("--expiry", "never", "--policy", "fifo:batch=1",
+                                       fill=lambda root: emulated(root, slo_ms=SLOW_MS))) as server:
+            page = self.open(server, width=360, height=740)
+            callers = [self.call_on(server, "slow", over) for _ in range(4)]
+            try:
+                page.await_true("document.querySelector('#whys li')?.getBoundingClientRect().right"
+                                " <= 360")
+                self.assertRegex(page.evaluate("document.querySelector('#whys li').textContent"),
+                                 r"^slow: \d+ late")
+                self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), 360)
+            finally:
+                over.set()
+                for each in callers:
+                    each.join()
 
 
     @unittest.skipUnless(AXE.exists(), "there is no axe-core: ./run test installs it")

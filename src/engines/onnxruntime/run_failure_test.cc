@@ -32,7 +32,8 @@ TEST(RunFailure, IsTheOperatorAndTheCause) {
            Case{"Got invalid dimensions for input: x\n index: 1 Got: 5 Expected: 4",
                 "Got invalid dimensions for input: x  index: 1 Got: 5 Expected: 4"},
            Case{"a.cc:12 bool f(int", "a.cc:12 bool f(int"},
-           Case{"Load model from /models/m/1/model.onnx failed:/src/onnxruntime/core/graph/model.cc:181 "
+           Case{"Load model from /models/m/1/model.onnx "
+                "failed:/src/onnxruntime/core/graph/model.cc:181 "
                 "onnxruntime::Model::Model(onnx::ModelProto&&, const onnxruntime::PathString&, "
                 "const onnxruntime::ModelOptions&) Unsupported model IR version: 99, max supported "
                 "IR version: 13\n",

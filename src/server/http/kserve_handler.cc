@@ -298,8 +298,9 @@ class KServeHandler final : public HttpHandler {
     const std::string_view text = Text(body->bytes);
     if (route.endpoint == Endpoint::kWhatIf) {
       if (!what_if_) {
-        return ErrorResponse(404, "no what-if here: this server does not decide alone which batches "
-                                  "run (it is a front end, of a site, or splits its device by plans)");
+        return ErrorResponse(404,
+                             "no what-if here: this server does not decide alone which batches "
+                             "run (it is a front end, of a site, or splits its device by plans)");
       }
       if (text.size() > kMostQuestion) return ErrorResponse(413, "the question is too long");
       what_if_(std::string(text), [exchange, strict = strict_](Expected<std::string> answer) {

@@ -35,16 +35,16 @@ class LiveModel {
   void Second(const OutcomeCounts& total);
 
   struct Window {
-    OutcomeCounts ended{};  // by outcome
-    double seconds = 0;     // that it covers
-    Duration p50{}, p99{};  // of calls that were answered; 0: none was
-    double slower = 0;      // batches' time over the profile's; 0: none ran
-    double rows = 0;        // of a batch, in the mean
+    OutcomeCounts ended{};             // by outcome
+    double seconds = 0;                // that it covers
+    Duration p50{}, p99{};             // of calls that were answered; 0: none was
+    double slower = 0;                 // batches' time over the profile's; 0: none ran
+    double rows = 0;                   // of a batch, in the mean
     std::vector<std::uint64_t> exits;  // calls that were answered, by exit
   };
   Window Last() const;
-  // In one sentence with numbers; empty: at least 99 % met their deadline. `lanes`: of the seconds of
-  // the window, the newest last. Those in which calls missed say how busy the lanes were.
+  // In one sentence with numbers; empty: at least 99 % met their deadline. `lanes`: of the seconds
+  // of the window, the newest last. Those in which calls missed say how busy the lanes were.
   std::string WhyMissed(const std::deque<LiveLanes>& lanes) const;
 
  private:
