@@ -405,6 +405,7 @@ bool Trial::TryCounts() {
   const auto most = static_cast<std::size_t>(std::min(spec_.max_batch, kMostTogether));
   Rng rng = Rng::Stream(1, "trial/counts");
   std::vector<std::size_t> counts{3, 5, 6, 7, 11, 13};
+  if (!operators_.compare) counts.resize(2);
   for (int i = 0; i < kCounts; ++i) counts.push_back(2 + rng.Below(most));
   for (const std::size_t count : counts) {
     if (count >= most || count == known) continue;

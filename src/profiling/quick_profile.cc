@@ -12,12 +12,14 @@
 namespace tactus {
 namespace {
 
-constexpr std::size_t kRuns = 5;               // of each cell, after one to warm up
+constexpr std::size_t kRuns = 5;               // of each cell
 constexpr Duration kLongEnough = Millis(200);  // all runs of a cell; the last may exceed it
 constexpr Duration kTooLong = Seconds(1);      // for a second run
+constexpr Duration kShort = kLongEnough / static_cast<int>(kRuns);
 
 // The median: a start on a busy machine disturbs some runs, and nothing corrects the figure later.
-// The first run, cold, counts only where it is so long that there is no other.
+// The first run, cold, counts only where it is so long that there is no other, or where there are
+// enough others and smaller batches have run.
 Expected<Duration> Measure(Engine& engine, ModelHandle handle, const SampleRow& row, ExitId exit,
                            int batch, const WallClock& clock, std::uint64_t& next_batch) {
   const std::vector<RowInputs> rows(static_cast<std::size_t>(batch), row.inputs());
@@ -30,7 +32,7 @@ Expected<Duration> Measure(Engine& engine, ModelHandle handle, const SampleRow& 
     const BatchResult got = answer.Wait();
     const Duration took = clock.Now() - before;
     if (!got.status) return std::unexpected(got.status.error());
-    if (warm || took >= kTooLong) {
+    if (warm || took >= kTooLong || (batch > 1 && took < kShort)) {
       runs.push_back(took);
       spent += took;
     }
