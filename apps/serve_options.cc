@@ -400,6 +400,8 @@ void Declare(ServeOptions& o, CLI::App& command) {
   DeclarePage(o, command);
   AddOption(command, "--journal", o.journal, KeptFile(),
             "Record every event and decision in this file, for `tactus replay`");
+  AddOption(command, "--streams", o.streams, KeptFile(),
+            "Keep the video streams of /v2/streams in this file: a restart has them again");
   DeclareEnd(o, command);
   Arrange(command);
 }

@@ -94,6 +94,7 @@ struct ServeOptions {
   AutoscaleOptions autoscale;
 
   std::string journal;
+  std::string streams;     // the file that keeps them; empty: none does
   std::string trace_file;  // this and the next empty: no call can be traced
   std::string otlp;
   double grace_s = 5;

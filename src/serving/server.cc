@@ -195,6 +195,10 @@ Status Server::Open() {
                                                              .log = log_});
   metrics_->Watch([this] { return Read(); });
   streams_ = std::make_unique<StreamSet>(stack_->service());
+  if (!o_.streams.empty()) {
+    const auto log = [this](const std::string& line) { log_->warn(line); };
+    if (Status kept = streams_->Keep(o_.streams, log); !kept) return kept;
+  }
   const bool decides_alone = site_ == nullptr && !SplitsDevice(o_);
   live_ = std::make_unique<LiveFeed>(
       LiveFeed::Parts{.policy = o_.policy,

@@ -1,5 +1,7 @@
 #include "stream/stream_set.h"
 
+#include <set>
+
 #include <fmt/format.h>
 
 #include "stream/answer_json.h"
@@ -7,6 +9,11 @@
 #include "stream/service_sink.h"
 
 namespace tactus {
+namespace {
+
+constexpr Duration kAgain = Seconds(5);
+
+}  // namespace
 
 Status StreamSet::Start(Entry& entry, const std::string& name, const StreamConfig& config) {
   std::shared_ptr<FrameSink> sink;
@@ -29,7 +36,60 @@ Status StreamSet::Start(Entry& entry, const std::string& name, const StreamConfi
   return {};
 }
 
-Status StreamSet::Add(const std::string& name, const StreamConfig& config) {
+Status StreamSet::Keep(const std::filesystem::path& path,
+                       std::function<void(const std::string&)> log) {
+  auto kept = KeptStreams::Read(path);
+  if (!kept) return std::unexpected(std::move(kept.error()));
+  for (const auto& [name, description] : kept->all()) {
+    auto config = ParseStreamConfig(description);
+    if (!config) return std::unexpected(std::move(config.error()));
+    awaited_[name] = {.config = *std::move(config), .why = "it is being added"};
+  }
+  kept_ = *std::move(kept);
+  log_ = std::move(log);
+  again_.Start("streams", [this] { return AddAwaited() ? RepeatedTask::kUntilWoken : kAgain; });
+  return {};
+}
+
+bool StreamSet::AddAwaited() {
+  std::map<std::string, Awaited> awaited;
+  {
+    const std::lock_guard lock(mutex_);
+    awaited = awaited_;
+  }
+  for (const auto& [name, stream] : awaited) {
+    const std::lock_guard one_at_a_time(kept_mutex_);
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopped_) return true;
+      if (!awaited_.contains(name)) continue;  // removed, or added anew
+    }
+    const Status put = Put(name, stream.config);
+    if (put) continue;
+    const std::lock_guard lock(mutex_);
+    const auto still = awaited_.find(name);
+    if (stopped_ || still == awaited_.end()) continue;
+    if (still->second.why != put.error().message) {
+      log_(fmt::format("stream '{}' does not run yet, and is tried again: {}", name,
+                       put.error().message));
+    }
+    still->second.why = put.error().message;
+  }
+  const std::lock_guard lock(mutex_);
+  return awaited_.empty();
+}
+
+Status StreamSet::Add(const std::string& name, const StreamConfig& config,
+                      std::string_view description) {
+  const std::lock_guard lock(kept_mutex_);
+  if (Status put = Put(name, config); !put || !kept_) return put;
+  Status kept = kept_->Put(name, description);
+  if (kept) return kept;
+  static_cast<void>(End(name));
+  return Fail(kept.error().code, "the stream would not outlast a restart: " + kept.error().message);
+}
+
+Status StreamSet::Put(const std::string& name, const StreamConfig& config) {
   if (!IsStreamName(name)) {
     return InvalidArgument("a stream's name has 1 to 64 letters, digits, '.', '_' and '-'");
   }
@@ -55,10 +115,21 @@ Status StreamSet::Add(const std::string& name, const StreamConfig& config) {
     return started;
   }
   streams_[name] = std::move(entry);
+  awaited_.erase(name);
   return {};
 }
 
 Status StreamSet::Remove(const std::string& name) {
+  const std::lock_guard lock(kept_mutex_);
+  if (kept_) {
+    if (Status erased = kept_->Erase(name); !erased) return erased;
+    const std::lock_guard lists(mutex_);
+    if (awaited_.erase(name) > 0 && !streams_.contains(name)) return {};
+  }
+  return End(name);
+}
+
+Status StreamSet::End(const std::string& name) {
   std::shared_ptr<Entry> entry;
   {
     const std::lock_guard lock(mutex_);
@@ -81,6 +152,7 @@ void StreamSet::Stop() {
     stopped_ = true;
     streams = std::exchange(streams_, {});
   }
+  again_.Stop();
   std::erase_if(streams, [](const auto& each) { return each.second == nullptr; });  // Add ends it
   // All are asked before any is waited for.
   for (const auto& [name, entry] : streams) {
@@ -98,8 +170,14 @@ Expected<std::shared_ptr<StreamSet::Entry>> StreamSet::Find(const std::string& n
 }
 
 std::string StreamSet::ListJson() const {
+  std::set<std::string> names;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, entry] : streams_) names.insert(name);
+    for (const auto& [name, stream] : awaited_) names.insert(name);
+  }
   std::string list;
-  for (const auto& [name, reading] : readings()) {
+  for (const std::string& name : names) {
     const auto json = Json(name);
     if (json) list += (list.empty() ? "" : ",") + *json;
   }
@@ -108,7 +186,12 @@ std::string StreamSet::ListJson() const {
 
 Expected<std::string> StreamSet::Json(const std::string& name) const {
   const auto entry = Find(name);
-  if (!entry) return std::unexpected(entry.error());
+  if (!entry) {
+    const std::lock_guard lock(mutex_);
+    const auto awaited = awaited_.find(name);
+    if (awaited == awaited_.end()) return std::unexpected(entry.error());
+    return ToJson(name, awaited->second.config, StreamReading{.error = awaited->second.why});
+  }
   const StreamRunner& runner = *(*entry)->runner;
   return ToJson(name, runner.config(), runner.reading());
 }

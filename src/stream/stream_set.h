@@ -2,16 +2,22 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/expected.h"
+#include "platform/repeated_task.h"
 #include "service/inference_service.h"
 #include "stream/frame_feed.h"
+#include "stream/kept_streams.h"
 #include "stream/stream_runner.h"
 
 namespace tactus {
@@ -26,10 +32,17 @@ class StreamSet {
       : service_(service), open_(std::move(open)) {}
   ~StreamSet() { Stop(); }
 
-  // AlreadyExists, ResourceExhausted beyond kMost, InvalidArgument for a wrong name, or what the
-  // model's server says. A source that cannot be opened is no error: it is tried again. Blocks for
-  // seconds where another server does not answer.
-  Status Add(const std::string& name, const StreamConfig& config);
+  // Adds what the file holds, on a thread of its own and again every few seconds while its model is
+  // not there; streams that come and go from now on are kept in it. Once, before any other call.
+  // InvalidArgument for a file that is wrong.
+  Status Keep(const std::filesystem::path& path, std::function<void(const std::string&)> log);
+
+  // `description`: what `config` was read from, to be kept. AlreadyExists, ResourceExhausted beyond
+  // kMost, InvalidArgument for a wrong name, what the model's server says, or why it cannot be kept.
+  // A source that cannot be opened is no error: it is tried again. Blocks for seconds where another
+  // server does not answer.
+  Status Add(const std::string& name, const StreamConfig& config,
+             std::string_view description = "");
   // NotFound. Returns when the stream's last frame has ended; its watchers end too.
   Status Remove(const std::string& name);
   // Removes all; Add fails from now on.
@@ -51,6 +64,15 @@ class StreamSet {
     }
   };
 
+  // What the file holds and does not run yet: why not.
+  struct Awaited {
+    StreamConfig config;
+    std::string why;
+  };
+  Status Put(const std::string& name, const StreamConfig& config);
+  Status End(const std::string& name);
+  // Tries all that are awaited; whether none is left.
+  bool AddAwaited();
   Expected<std::shared_ptr<Entry>> Find(const std::string& name) const;
   Status Start(Entry& entry, const std::string& name, const StreamConfig& config);
 
@@ -58,7 +80,13 @@ class StreamSet {
   const SourceOpener open_;
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Entry>> streams_;
+  std::map<std::string, Awaited> awaited_;
   bool stopped_ = false;
+
+  std::mutex kept_mutex_;  // before `mutex_`
+  std::optional<KeptStreams> kept_;
+  std::function<void(const std::string&)> log_;
+  RepeatedTask again_;  // last: it uses the others
 };
 
 }  // namespace tactus

@@ -229,6 +229,91 @@ class StreamsTest(unittest.TestCase):
                 self.assertEqual(server.terminate(), 0, server.errors())
 
 
+class KeptStreamsTest(unittest.TestCase):
+    """`serve --streams FILE`: what was added is there after a restart."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="tactus-test-")
+        self.addCleanup(folder.cleanup)
+        self.files = pathlib.Path(folder.name)
+        self.kept = self.files / "streams.json"
+        self.film = str(recording(self.files / "film.mjpeg", 12))
+
+    def serve(self):
+        return contextlib.closing(serving.Server("--streams", str(self.kept),
+                                                 fill=make_repository))
+
+    def descriptions(self):
+        return json.loads(self.kept.read_text())["streams"]
+
+    @staticmethod
+    def state(server, name):
+        return json.loads(server.get(f"/v2/streams/{name}"))
+
+    def call(self, server, method, name, body=None):
+        request = urllib.request.Request(f"http://{server.http}/v2/streams/{name}", method=method,
+                                         data=json.dumps(body).encode() if body else None)
+        try:
+            with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def test_streams_outlast_a_restart(self):
+        yard = {"source": self.film, "model": "echo", "loop": True, "fps": 10}
+        with self.serve() as server:
+            for name in ("yard", "gate"):
+                self.assertEqual(self.call(server, "POST", name, yard)[0], 200)
+            self.assertEqual(self.call(server, "POST", "none", {"source": self.film})[0], 400)
+            self.assertEqual(self.descriptions(), {"yard": yard, "gate": yard})
+            self.assertEqual(self.kept.stat().st_mode & 0o777, 0o600, "sources have passwords")
+            self.assertEqual(self.call(server, "DELETE", "gate")[0], 200)
+            self.assertEqual(server.terminate(), 0, server.errors())
+        self.assertEqual(self.descriptions(), {"yard": yard})
+        with self.serve() as server:
+            wait_until(lambda: self.state(server, "yard")["frames"]["answer"]["served"] >= 3,
+                       "yard has answers again")
+            self.assertEqual(self.call(server, "GET", "gate")[0], 404)
+            self.assertEqual(server.terminate(), 0, server.errors())
+
+    def test_a_stream_whose_model_is_missing_is_kept_and_says_why(self):
+        early = {"source": self.film, "model": "absent"}
+        self.kept.write_text(json.dumps({"streams": {"early": early, "old": early}}))
+        with self.serve() as server:
+            wait_until(lambda: "absent" in self.state(server, "early").get("error", ""),
+                       "early says why it does not run")
+            listed = json.loads(server.get("/v2/streams"))["streams"]
+            self.assertEqual([each["name"] for each in listed], ["early", "old"])
+            self.assertEqual(self.call(server, "DELETE", "old")[0], 200)
+            self.assertEqual(self.descriptions(), {"early": early})
+            status, text = self.call(server, "POST", "early", {**early, "model": "echo"})
+            self.assertEqual(status, 200, text)
+            self.assertEqual(self.descriptions()["early"]["model"], "echo")
+            self.assertEqual(server.terminate(), 0, server.errors())
+
+    def test_a_stream_that_cannot_be_kept_is_refused(self):
+        with self.serve() as server:
+            self.kept.mkdir()
+            status, text = self.call(server, "POST", "yard", {"source": self.film, "model": "echo"})
+            self.assertGreaterEqual(status, 400)
+            self.assertIn("would not outlast a restart", text)
+            self.assertEqual(self.call(server, "GET", "yard")[0], 404)
+            self.assertEqual(server.terminate(), 0, server.errors())
+
+    def test_a_wrong_file_is_told_at_the_start(self):
+        for text, said in (("[]", 'must be {"streams"'),
+                           ('{"streams": {"a b": {}}}', "stream 'a b': its name"),
+                           ('{"streams": {"a": {"source": "x", "model": "m", "colour": 1}}}',
+                            "stream 'a': a stream has no key 'colour'")):
+            self.kept.write_text(text)
+            done = subprocess.run(
+                [TACTUS, "serve", "--models", str(self.files), "--http-port", "0", "--grpc-port",
+                 "0", "--metrics-port", "0", "--streams", str(self.kept)],
+                capture_output=True, text=True, timeout=2 * WAIT_S)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(said, done.stderr)
+
+
 class SecureServerTest(unittest.TestCase):
     """Frames for another server, which has a certificate and wants tokens."""
 

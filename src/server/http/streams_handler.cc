@@ -98,17 +98,19 @@ void StreamsHandler::Change(const HttpRequest& request, const Route& route,
   if (adds && !request.content_encoding.empty()) {
     return answer(*exchange, InvalidArgument("the stream: send its description uncompressed"));
   }
+  std::string description;
   if (adds) {
-    config = ParseStreamConfig(
-        {reinterpret_cast<const char*>(request.body.data()), request.body.size()});
+    description.assign(reinterpret_cast<const char*>(request.body.data()), request.body.size());
+    config = ParseStreamConfig(description);
     if (!config) return answer(*exchange, std::unexpected(config.error()));
   }
-  const bool taken = waiting_.Post(
-      [this, adds, answer, exchange, name = route.model, config = *config](bool refused) {
+  const bool taken =
+      waiting_.Post([this, adds, answer, exchange, name = route.model, config = *config,
+                     description = std::move(description)](bool refused) {
         if (refused) {
           return answer(*exchange, Fail(ErrorCode::kUnavailable, "the server is stopping"));
         }
-        answer(*exchange, adds ? streams_.Add(name, config) : streams_.Remove(name));
+        answer(*exchange, adds ? streams_.Add(name, config, description) : streams_.Remove(name));
       });
   if (!taken) {
     answer(*exchange, Fail(ErrorCode::kUnavailable, "too many changes of streams wait: try again"));
