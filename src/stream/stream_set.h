@@ -37,9 +37,9 @@ class StreamSet {
   // InvalidArgument for a file that is wrong.
   Status Keep(const std::filesystem::path& path, std::function<void(const std::string&)> log);
 
-  // `description`: what `config` was read from, to be kept. AlreadyExists, ResourceExhausted beyond
-  // kMost, InvalidArgument for a wrong name, what the model's server says, or why it cannot be kept.
-  // A source that cannot be opened is no error: it is tried again. Blocks for seconds where another
+  // `description`: what `config` was read from, to be kept. AlreadyExists; ResourceExhausted beyond
+  // kMost; InvalidArgument for a wrong name; what the model's server says; why it is not kept. A
+  // source that cannot be opened is no error: it is tried again. Blocks for seconds where another
   // server does not answer.
   Status Add(const std::string& name, const StreamConfig& config,
              std::string_view description = "");
