@@ -200,6 +200,24 @@ Expected<std::vector<Setting>> SettingsOf(const std::vector<std::string>& texts)
   return settings;
 }
 
+// Whether its deadline is the model's, not one of its own.
+bool HasSlo(const Request& request, Duration slo) {
+  constexpr double kSame = 0.1;  // the way to the server is taken off a client's time
+  const double had = ToMillis(request.deadline - request.arrival);
+  return std::abs(had - ToMillis(slo)) <= kSame * ToMillis(slo);
+}
+
+std::size_t OwnDeadlines(const RecordedRun& run) {
+  std::size_t own = 0;
+  for (std::size_t m = 0; m < run.arrivals.size(); ++m) {
+    if (FromMillis(run.experiment.scenario.models[m].slo_ms) == run.slos[m]) continue;
+    own += static_cast<std::size_t>(std::ranges::count_if(
+        run.arrivals[m],
+        [&](const RecordedRequest& each) { return !HasSlo(each.request, run.slos[m]); }));
+  }
+  return own;
+}
+
 // How it was; `result` has the models.
 RunReport Happened(const Observed& seen, const Places& places, const Experiment& experiment,
                    SimulationResult result) {
@@ -264,15 +282,11 @@ Expected<RunReport> SimulateRecorded(const RecordedRun& run,
   auto policy = MakePolicy(scenario.policy);
   if (!policy) return std::unexpected(policy.error());
   std::vector<std::vector<RecordedRequest>> arrivals = run.arrivals;
-  constexpr double kSame = 0.1;  // the way to the server is taken off a client's time
   for (std::size_t m = 0; m < arrivals.size(); ++m) {
     const Duration slo = FromMillis(scenario.models[m].slo_ms);
     if (slo == run.slos[m]) continue;
     for (auto& [request, known] : arrivals[m]) {
-      const double had = ToMillis(request.deadline - request.arrival);
-      if (std::abs(had - ToMillis(run.slos[m])) <= kSame * ToMillis(run.slos[m])) {
-        request.deadline += slo - run.slos[m];
-      }
+      if (HasSlo(request, run.slos[m])) request.deadline += slo - run.slos[m];
       request.deadline = std::min(request.deadline, request.arrival + slo);
     }
   }
@@ -289,6 +303,7 @@ Expected<WhatIfRuns> TryOther(RecordedRun run, const std::vector<std::string>& s
   auto same = SimulateRecorded(run, on_progress);
   if (!same) return std::unexpected(std::move(same.error()));
   runs.same = *std::move(same);
+  runs.slots = runs.other_slots = run.experiment.scenario.slots;
   runs.was = std::move(run.happened);
   if (settings.empty()) return runs;
   const auto changes = SettingsOf(settings);
@@ -296,6 +311,8 @@ Expected<WhatIfRuns> TryOther(RecordedRun run, const std::vector<std::string>& s
   if (Status applied = Override(run.experiment.scenario, *changes); !applied) {
     return std::unexpected(std::move(applied.error()));
   }
+  runs.other_slots = run.experiment.scenario.slots;
+  runs.own_deadlines = OwnDeadlines(run);
   auto other = SimulateRecorded(run, on_progress);
   if (!other) return std::unexpected(std::move(other.error()));
   runs.other = *std::move(other);

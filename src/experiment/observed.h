@@ -70,6 +70,10 @@ struct WhatIfRuns {
   RunReport was;
   RunReport same;                  // simulated with the setting that it had
   std::optional<RunReport> other;  // with the settings that were asked for, where some were
+  int slots = 1;                   // of a lane as it was ...
+  int other_slots = 1;             // ... and in the other
+  // Calls that stated a deadline of their own, which another SLO of their model does not move.
+  std::size_t own_deadlines = 0;
 };
 // Whether another setting may change what `settings` name; their values are not looked at.
 Status CheckSettings(const std::vector<std::string>& settings);

@@ -10,6 +10,13 @@
 namespace tactus {
 namespace {
 
+// Names are of whoever wrote the journal: nothing of them steers a terminal.
+std::string OnTerminal(std::string text) {
+  const auto steers = [](unsigned char c) { return (c < 0x20 && c != '\n') || c == 0x7f; };
+  std::ranges::replace_if(text, steers, '?');
+  return text;
+}
+
 std::string Ms(Duration d) { return fmt::format("{:.3f} ms", ToMillis(d)); }
 
 double Percent(std::uint64_t part, std::uint64_t all) {
@@ -130,7 +137,7 @@ std::string TextOf(const Miss& miss, const Hindsight& hindsight) {
   if (const std::string remedy = RemedyOf(miss); !remedy.empty()) {
     text += fmt::format("  what would have saved it: {}\n", remedy);
   }
-  return text;
+  return OnTerminal(std::move(text));
 }
 
 std::string TextOf(const std::map<std::string, ModelMisses>& models) {
@@ -150,7 +157,7 @@ std::string TextOf(const std::map<std::string, ModelMisses>& models) {
                           WhyOf(static_cast<MissCause>(i)));
     }
   }
-  return text;
+  return OnTerminal(std::move(text));
 }
 
 }  // namespace tactus

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <ctime>
 #include <limits>
 #include <numeric>
 
@@ -78,7 +79,15 @@ bool SameTail(const Shape& a, const Shape& b) {
 
 }  // namespace
 
-bool Trial::TimeIsUp() const { return Clock::now() - begin_ > kLongest; }
+Trial::Clock::time_point Trial::Now() const {
+  if (waits_) return Clock::now();
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return Clock::time_point(std::chrono::seconds(used.tv_sec) +
+                           std::chrono::nanoseconds(used.tv_nsec));
+}
+
+bool Trial::TimeIsUp() const { return Now() - begin_ > kLongest; }
 
 BatchResult Trial::Run(std::span<const RowInputs> rows, std::size_t exit) {
   OneAnswer answer;
@@ -181,19 +190,8 @@ bool Trial::DrawRows(std::size_t round) {
   return false;
 }
 
-// Where no number decides anything, a dependence on other rows shows in all rows of a kind, so that
-// those of all kinds, loud negative ones and loud positive ones will do.
-bool Trial::Redundant(std::size_t round, int doubtful) const {
-  if (operators_.compare || HasOpenInput(spec_) || doubtful > 0) return false;
-  const bool finite = std::ranges::all_of(outputs_, [](const auto& outputs) {
-    return std::ranges::all_of(outputs, &OutputOfExit::numbers);
-  });
-  return finite && (round == 1 || round == 2);
-}
-
 bool Trial::DrawRows(std::size_t round, int integers) {
-  const int most = round > 0 && !operators_.compare ? 2 : 4;
-  const std::size_t count = static_cast<std::size_t>(std::clamp(spec_.max_batch, 2, most));
+  const std::size_t count = static_cast<std::size_t>(std::clamp(spec_.max_batch, 2, 4));
   const Round& plan = kRounds[round];
   rows_.clear();
   alone_.clear();
@@ -372,7 +370,7 @@ bool Trial::Unmoved(std::span<const std::size_t> order, const Outputs& before,
 bool Trial::TryWhole(Clock::duration of_known) {
   const std::size_t known = rows_.size();
   std::size_t most = static_cast<std::size_t>(std::min(spec_.max_batch, kMostTogether));
-  const auto left = std::max(begin_ + kLongest - Clock::now(), Clock::duration::zero());
+  const auto left = std::max(begin_ + kLongest - Now(), Clock::duration::zero());
   // Further draws are to have a quarter of what is left.
   if (of_known.count() > 0) {
     most = std::min(most, static_cast<std::size_t>(3 * left / (4 * of_known)) * known);
@@ -391,9 +389,9 @@ bool Trial::TryWhole(Clock::duration of_known) {
       others[i] = (order[i] + 1 + rng.Below(known - 1)) % known;
     }
   }
-  const auto begin = Clock::now();
+  const auto begin = Now();
   if (!TryOrder(order)) return false;
-  const auto end = Clock::now();
+  const auto end = Now();
   if (end + (end - begin) > begin_ + kLongest) return true;
   const Outputs before = together_;
   return TryOrder(others) && Unmoved(order, before, kept);
@@ -405,7 +403,6 @@ bool Trial::TryCounts() {
   const auto most = static_cast<std::size_t>(std::min(spec_.max_batch, kMostTogether));
   Rng rng = Rng::Stream(1, "trial/counts");
   std::vector<std::size_t> counts{3, 5, 6, 7, 11, 13};
-  if (!operators_.compare) counts.resize(2);
   for (int i = 0; i < kCounts; ++i) counts.push_back(2 + rng.Below(most));
   for (const std::size_t count : counts) {
     if (count >= most || count == known) continue;
@@ -441,10 +438,10 @@ bool Trial::TryOrders(bool first) {
   if (whole && !Late()) whole = TryOrder(std::array<std::size_t, 2>{1, 0});
   if (n == 2) return whole;
   if (whole && !Late() && first) whole = TryFew();
-  const auto before = Clock::now();
+  const auto before = Now();
   const bool tried = first && n == static_cast<std::size_t>(spec_.max_batch);
   if (whole && !Late() && !tried) whole = TryOrder(all);
-  if (whole && !Late() && first) whole = TryWhole(Clock::now() - before);
+  if (whole && !Late() && first) whole = TryWhole(Now() - before);
   if (whole && !Late() && first) whole = TryCounts();
   if (!whole || most_together_ > n) return whole;
   std::ranges::reverse(all);
@@ -459,12 +456,10 @@ BatchTrial Trial::TryBatch() {
     return {misshapen_ ? BatchTrial::End::kMisshapen : BatchTrial::End::kUntried, failure_};
   }
   if (spec_.max_batch < 2) return {BatchTrial::End::kHolds, ""};
-  operators_ = OperatorsOf(spec_);
   const Shapes found = spec_.found_shapes;
   int rounds = 0;
   int doubtful = 0;
   for (std::size_t round = 0; round < kRounds.size() && !Late(); ++round) {
-    if (Redundant(round, doubtful)) continue;
     // Another size, if there is one; the first that ran stays the model's.
     if (round == 1 && HasOpenInput(spec_) && !NextSize()) spec_.found_shapes = found;
     if (round == 2) spec_.found_shapes = found;
@@ -487,9 +482,14 @@ BatchTrial Trial::TryBatch() {
     doubtful += few_ ? 1 : 0;
   }
   spec_.found_shapes = found;
-  if (ended_.end == BatchTrial::End::kHolds && operators_.compare) TryShared();
+  if (ended_.end == BatchTrial::End::kHolds) TryShared();
   if (ended_.end == BatchTrial::End::kHolds && (differs_ || 2 * doubtful > rounds))
     ended_.end = BatchTrial::End::kDiffers;
+  if (ended_.end == BatchTrial::End::kHolds && short_of_shared_) {
+    ended_ = {BatchTrial::End::kSilent,
+              fmt::format("it takes more than {} s to run rows that have numbers in common",
+                          kLongestNeeded.count())};
+  }
   if (ended_.end == BatchTrial::End::kHolds) TryLabels();
   if (ended_.end == BatchTrial::End::kHolds) TryChance();
   if (ended_.end == BatchTrial::End::kHolds) {
@@ -515,6 +515,7 @@ BatchTrial Trial::TryBatch() {
     }
   }
   ended_.rows = most_together_;
+  ended_.labels = labels_;
   ended_.chance = NamesOfChance();
   return ended_;
 }

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "core/engine.h"
-#include "profiling/deciding_graph.h"
 #include "profiling/row_difference.h"
 #include "profiling/sample_row.h"
 
@@ -36,6 +35,8 @@ struct BatchTrial {
   End end = End::kUntried;
   std::string why;       // unless it holds
   std::size_t rows = 0;  // the most that ran together
+  // Draws of rows whose answers may be labels, where there was no time for all; none: there was.
+  std::optional<std::size_t> labels;
   // The outputs that are another each time for the same row: "'y', 'z'"; empty: none is. Of these,
   // means and spreads were compared alone.
   std::string chance;
@@ -49,7 +50,8 @@ class Trial {
         handle_(handle),
         spec_(spec),
         next_batch_(first),
-        on_device_(engine.traits().device.has_value()) {}
+        on_device_(engine.traits().device.has_value()),
+        waits_(on_device_ || engine.traits().deferred || engine.traits().isolated) {}
 
   // Leaves in the spec's found_shapes the first sizes with which a row runs alone; false, and none,
   // where no size does. Stops early where an output of one row has not one row: no size mends that.
@@ -66,6 +68,7 @@ class Trial {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::seconds kLongest{1};  // beyond the few runs that a trial needs
+  static constexpr std::chrono::seconds kLongestNeeded{5};  // of these, but for the first
   using Rows = std::vector<SampleRow>;
   using Shapes = std::map<std::string, Shape>;
   using Outputs = std::vector<std::shared_ptr<const BatchOutput>>;  // by exit
@@ -84,8 +87,6 @@ class Trial {
   bool NextSize();
   // Rows unlike each other that all run alone, and what they give, by row and exit.
   bool DrawRows(std::size_t round);
-  // What this round could show, the rounds before have shown.
-  bool Redundant(std::size_t round, int doubtful) const;
   bool DrawRows(std::size_t round, int integers);
   // Those that differ most from each other, of those that run.
   bool DrawLoudRows();
@@ -152,6 +153,9 @@ class Trial {
                              std::size_t row, std::size_t exit, std::size_t output) const;
   bool AllOfChance() const;
   std::string NamesOfChance() const;  // as BatchTrial::chance
+  // This thread's processor time where the engine runs on it: what else a machine does decides
+  // nothing.
+  Clock::time_point Now() const;
   bool TimeIsUp() const;
   bool Late() const { return enough_ && TimeIsUp(); }
   bool End(BatchTrial::End end, std::string why) {
@@ -170,8 +174,8 @@ class Trial {
   ModelSpec& spec_;
   std::uint64_t next_batch_;
   const bool on_device_;
-  GraphOperators operators_;  // of the batch that is tried
-  const Clock::time_point begin_ = Clock::now();
+  const bool waits_;  // for what runs elsewhere
+  const Clock::time_point begin_ = Now();
   std::size_t size_ = 0;         // the next of kSizes to be tried
   std::optional<Shapes> empty_;  // the first that ran and gave nothing
   std::string failure_;
@@ -183,6 +187,8 @@ class Trial {
   double largest_ = 0;
   std::string unlike_;  // the outputs of chance that are spread otherwise among others
   std::size_t most_together_ = 0;
+  bool short_of_shared_ = false;       // too little time for rows that share numbers
+  std::optional<std::size_t> labels_;  // draws of labels, where time was up
   double slack_ = 1;
   Rows rows_;
   std::vector<Outputs> alone_;

@@ -6,14 +6,16 @@
 #include <vector>
 
 #include "profiling/batch_trial.h"
+#include "profiling/deciding_graph.h"
 
 namespace tactus {
 namespace {
 
 using Noise = SampleDraw::Noise;
 constexpr std::array<Noise, 3> kNoise{Noise::kNormal, Noise::kNormal, Noise::kFraction};
-constexpr std::size_t kRoundsBefore = 5;    // whose rows are not drawn again
-constexpr std::size_t kLabelRounds = 2000;  // of a model whose answers may be labels
+constexpr std::size_t kRoundsBefore = 5;       // whose rows are not drawn again
+constexpr std::size_t kLabelRounds = 2000;     // of a model whose answers may be labels
+constexpr std::size_t kManyLabelRounds = 100;  // fewer are worth a word
 // Of rows whose label is another alone, in another place or among fewer, rounding explains some:
 // one in a million, on devices and with 16 bits more. Beyond this share, and so many, they depend.
 constexpr double kMoved = 0.0015;
@@ -25,7 +27,7 @@ constexpr std::size_t kLeastMoved = 4;
 // Labels hide what depends a little, but for rows that are near another label: a quantized
 // classifier's answer is another for one row in a thousand. So many rows are drawn.
 bool Trial::TryLabels() {
-  bool labels = operators_.decide;
+  bool labels = MayDecide(spec_);
   for (const auto& outputs : outputs_) {
     for (std::size_t t = 0; t < outputs.size(); ++t) {
       labels = labels || MayBeLabels(outputs[t], spec_.outputs[t].type);
@@ -43,7 +45,11 @@ bool Trial::TryLabels() {
   std::array<Moved, 3> moved;  // for each kind: a number of rows says nothing of places
   bool large = true;           // whole numbers, if the graph takes them
   rows_.clear();
-  for (std::size_t round = 0; round < kLabelRounds && !TimeIsUp(); ++round) {
+  for (std::size_t round = 0; round < kLabelRounds; ++round) {
+    if (TimeIsUp()) {
+      if (round < kManyLabelRounds) labels_ = round;
+      return true;
+    }
     if (!DrawNear(round, n, large && round % 2 == 1)) return true;
     const auto before = RunTogether(order);
     if (!before) {
@@ -128,7 +134,7 @@ void Trial::CountMoved(std::span<const std::size_t> order, const Outputs& before
   }
 }
 
-// Of floats a graph's file knows better (OperatorsOf); where there is none, they tell themselves.
+// Of floats a graph's file knows better (MayDecide); where there is none, they tell themselves.
 bool Trial::MayBeLabels(const OutputOfExit& output, DataType type) const {
   if (!IsFloat(type)) return true;
   return spec_.exits.front().graph.empty() && (!output.fraction || output.alike);

@@ -29,10 +29,13 @@ bool Trial::TryShared() {
   const std::size_t n = std::min<std::size_t>(static_cast<std::size_t>(spec_.max_batch), 4);
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto left = std::max(begin_ + kLongest - Clock::now(), Clock::duration::zero());
-  const auto end = Clock::now() + left / 3;
+  const auto left = std::max(begin_ + kLongest - Now(), Clock::duration::zero());
+  const auto end = Now() + left / 3;
   std::size_t rounds = kSharedRounds;
-  for (std::size_t round = 0; round < rounds && Clock::now() < end; ++round) {
+  for (std::size_t round = 0; round < rounds; ++round) {
+    const bool needed = round < kSharedNoise.size();
+    if (needed && Now() > begin_ + kLongestNeeded) short_of_shared_ = true;
+    if (needed ? short_of_shared_ : Now() > end) return true;
     if (!DrawShared(round, n)) return true;
     std::size_t bytes = 0;
     for (const TensorView& input : rows_[0].inputs().inputs) bytes += input.bytes;

@@ -470,6 +470,7 @@ std::vector<LaneLoad> Runtime::lane_loads() const {
     loads[lane].stuck_runs = stuck.runs;
     loads[lane].stuck = stuck.now;
     loads[lane].held = stuck.held;
+    loads[lane].deaths = stuck.deaths;
   }
   return loads;
 }

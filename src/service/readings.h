@@ -14,10 +14,11 @@
 namespace tactus {
 
 struct LaneLoad {
-  Duration busy{};  // time spent running batches since the start
+  Duration busy{};  // time spent running batches since the start, the one under way included
   std::int64_t batches = 0;
   std::int64_t stuck_runs = 0;  // that took far longer than their profile, ever
   bool stuck = false;           // such runs hold all of it now
+  std::int64_t deaths = 0;      // of its engine's process or device, ever
   bool held = false;            // that, or its engine is silent, or dead for a while
 };
 

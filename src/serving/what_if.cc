@@ -56,10 +56,11 @@ Json JsonOf(const Summary& figures) {
   return json;
 }
 
-Json JsonOf(const RunReport& run) {
+// `slots`: of a lane, whose batches run beside each other.
+Json JsonOf(const RunReport& run, int slots) {
   Json json = JsonOf(run.all);
   json["policy"] = run.policy;
-  json["busy_percent"] = Rounded(100 * BusyRatio(run));
+  json["busy_percent"] = Rounded(100 * BusyRatio(run) / slots);
   Json& models = json["models"] = Json::object();
   for (const ModelSummary& model : run.models) {
     models[model.name] = JsonOf(model.figures);
@@ -190,9 +191,10 @@ Expected<std::string> WhatIf::Answer(std::string_view question) const {
   Json answer{{"seconds", Rounded(ToSeconds(kept.to - kept.from))},
               {"left_out", seen.left_out},
               {"of_many_rows", seen.of_many_rows},
-              {"was", JsonOf(tried->was)},
-              {"same", JsonOf(tried->same)}};
-  if (tried->other) answer["other"] = JsonOf(*tried->other);
+              {"was", JsonOf(tried->was, tried->slots)},
+              {"same", JsonOf(tried->same, tried->slots)},
+              {"own_deadlines", tried->own_deadlines}};
+  if (tried->other) answer["other"] = JsonOf(*tried->other, tried->other_slots);
   return answer.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

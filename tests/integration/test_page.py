@@ -9,8 +9,10 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
+import subprocess
 import tempfile
 import threading
 import time
@@ -19,7 +21,7 @@ import urllib.error
 import urllib.request
 
 import browser
-from serving import (SLOW_MS, SOURCE, WAIT_S, Server, add_model, make_certificate,
+from serving import (SLOW_MS, SOURCE, TACTUS, WAIT_S, Server, add_model, make_certificate,
                      slow_profile)
 from site_processes import Site
 from test_isolate import Isolated, engine_processes
@@ -38,11 +40,14 @@ def emulated(root, name="slow", slo_ms=60_000, more=""):
               f'parameters {{ key: "slo_ms" value: {{ string_value: "{slo_ms}" }} }}\n{more}')
 
 
+QUICK = ('platform: "identity"\nmax_batch_size: 4\n'
+         'input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
+         'output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n')
+
+
 def with_strange_name(root):
     emulated(root)
-    add_model(root, "strange", 'platform: "identity"\nmax_batch_size: 4\n'
-              'input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
-              'output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n')
+    add_model(root, "strange", QUICK)
     (root / "strange").rename(root / IMAGE.replace("/", ""))
 
 
@@ -166,6 +171,56 @@ class PageTest(unittest.TestCase):
             self.assertEqual(page.evaluate("document.querySelectorAll('#models img').length"), 0)
             self.assertEqual(page.evaluate("document.title"), "Tactus")
             self.assertEqual(page.errors, [])
+
+    def test_names_of_members_of_every_object_are_names(self):
+        def fill(root):
+            for name in ("constructor", "__proto__", "toString"):
+                add_model(root, name, QUICK)
+        with contextlib.closing(Server(fill=fill)) as server:
+            page = self.open(server)
+            page.await_true("document.getElementById('models').rows.length === 3")
+            server.post("/v2/models/constructor/infer", json.dumps(BODY).encode())
+            page.await_true("[...document.getElementById('models').rows].some(row => "
+                            "row.cells[0].textContent === 'constructor' && "
+                            "row.cells[2].textContent === '100.0 %')")
+            page.await_true("bars.length === 1")
+            self.assertEqual(page.errors, [])
+
+    def test_a_server_that_was_restarted_is_shown_anew(self):
+        def start(port):
+            process = subprocess.Popen(
+                [TACTUS, "serve", "--models", folder, "--http-port", str(port), "--grpc-port", "0",
+                 "--metrics-port", "0"], stdout=subprocess.PIPE, text=True)
+            self.addCleanup(process.stdout.close)
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            ready = next(line for line in process.stdout if line.startswith(("ready ", "started ")))
+            return process, re.search(r"http=(\d+)", ready)[1]
+        with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
+            add_model(pathlib.Path(folder), "quick", QUICK)
+            process, port = start(0)
+            page = browser.Browser()
+            self.addCleanup(page.close)
+            page.open(f"http://127.0.0.1:{port}/ui")
+            page.await_true("document.getElementById('about')?.textContent.includes('ready')")
+            page.evaluate("serverMs = 1e9")  # as if it had run for eleven days
+            process.terminate()
+            process.wait()
+            page.await_true("document.body.className === 'old'")
+            start(port)
+            page.await_true("document.body.className === ''")
+            self.ask(f"http://127.0.0.1:{port}/v2/models/quick/infer", json.dumps(BODY).encode())
+            page.await_true("bars.length === 1 && bars[0].end <= nowMs()")
+            self.assertLess(page.evaluate("serverMs"), 1e8)
+
+    def test_a_lane_whose_process_is_killed_is_told(self):
+        with contextlib.closing(Isolated()) as server:
+            page = self.open(server)
+            page.await_true("laneNow.length > 0")
+            for process in engine_processes(server.process.pid):
+                os.kill(process, signal.SIGKILL)
+            page.await_true("/died|runs no batches/.test(document.getElementById('events')"
+                            ".textContent)")
 
     def test_a_lane_that_is_lost_is_told_and_that_it_is_back(self):
         with contextlib.closing(Isolated()) as server:
@@ -340,6 +395,23 @@ class SecretPageTest(unittest.TestCase):
 
 class LiveTest(unittest.TestCase):
     """What the page reads, without a browser."""
+
+    def test_a_token_that_was_removed_reads_no_more(self):
+        with tempfile.TemporaryDirectory(prefix="tactus-test-") as folder:
+            tokens = pathlib.Path(folder) / "tokens"
+            tokens.write_text(TOKENS)
+            with contextlib.closing(Server("--tokens", str(tokens), "--insecure",
+                                           fill=emulated)) as server:
+                connection = http.client.HTTPConnection(server.http, timeout=WAIT_S)
+                connection.request("GET", "/v2/tactus/live",
+                                   headers={"Authorization": "Bearer reader-0123456789abcdef"})
+                answer = connection.getresponse()
+                self.assertEqual(answer.status, 200)
+                self.assertIn(b"event: state", answer.readline())
+                tokens.write_text(TOKENS.split("\n", maxsplit=1)[1])
+                while answer.read(1 << 12):  # to its end; the time-out fails
+                    pass
+                connection.close()
 
     @staticmethod
     def ask(server, path):

@@ -19,6 +19,9 @@ constexpr const char* kInstall = "install NVIDIA's driver (580 or later) and res
 // make more, and a lane has two streams for each of its models. 32 are the most.
 constexpr const char* kQueues = "CUDA_DEVICE_MAX_CONNECTIONS";
 constexpr const char* kMostQueues = "32";
+// The driver reads it as it starts. Set before there are threads, of which another might read the
+// environment meanwhile.
+[[maybe_unused]] const int kQueuesSet = setenv(kQueues, kMostQueues, 0);
 
 // After these every further call of the process fails alike.
 constexpr std::array kLost = {
@@ -110,7 +113,6 @@ Expected<std::shared_ptr<const Driver>> OpenDriver(const std::filesystem::path& 
                 fmt::format("{} lacks {}: it is not NVIDIA's driver, or too old a one; {}",
                             library.string(), missing, kInstall));
   }
-  setenv(kQueues, kMostQueues, 0);  // the driver reads it as it starts
   if (Status started = StartDriver(*driver); !started) return std::unexpected(started.error());
   return driver;
 }

@@ -12,6 +12,10 @@
 namespace tactus {
 namespace {
 
+// The library reads it as it is opened. Set before there are threads, of which another might read
+// the environment meanwhile.
+[[maybe_unused]] const int kTelemetryOff = setenv("ORT_DISABLE_TELEMETRY", "1", 1);
+
 namespace fs = std::filesystem;
 
 constexpr const char* kNames[] = {"libonnxruntime.so.1", "libonnxruntime.so"};
@@ -116,7 +120,6 @@ Expected<std::string> OpenOnnxRuntime(const fs::path& library) {
   static std::optional<std::string> opened;
   std::lock_guard lock(mutex);
   if (opened) return *opened;
-  setenv("ORT_DISABLE_TELEMETRY", "1", 1);  // before the library's first look at it
   std::string unfit;
   for (const fs::path& path : LibraryCandidates(library)) {
     std::error_code ignored;

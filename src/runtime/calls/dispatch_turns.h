@@ -90,7 +90,8 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener, privat
   struct StuckReading {
     std::int64_t runs = 0;
     bool now = false;
-    bool held = false;  // as AllHeld has it
+    bool held = false;        // as AllHeld has it
+    std::int64_t deaths = 0;  // of its engine, ever
   };
   StuckReading stuck(LaneId lane) const;
   // Stops the batches that run, as far as their engines can.
@@ -118,8 +119,10 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener, privat
     std::atomic<bool> now{false};       // all slots are held
     std::atomic<bool> silent{false};    // its engine gives no sign of life
     std::atomic<TimePoint> dead_since{kNever};
+    std::atomic<std::int64_t> deaths{0};
   };
   bool IsHeld(const StuckLane& lane) const;
+  void Die(StuckLane& lane) const;
   struct Control {
     std::shared_ptr<const ServedModels> served_models;  // null: no change
     std::vector<ServedModel*> served;

@@ -71,6 +71,7 @@ void LaneWorker::Begin(LaunchOrder& order) {
   order.suspects.clear();
   order.gather = order.infer = order.scatter = Duration{};
   order.report.started = clock_.Now();
+  busy_since_.store(order.report.started);
 }
 
 // All of its rows. Or the call whose turn it is alone: whole, also where other batches have some of
@@ -100,9 +101,25 @@ LaneWorker::Running LaneWorker::running() const {
   return running;
 }
 
+Duration LaneWorker::busy() const {
+  for (;;) {
+    const std::uint32_t before = booking_.load();
+    const Duration booked{busy_ns_.load()};
+    const TimePoint since = busy_since_.load();
+    if (before % 2 != 0 || booking_.load() != before) continue;
+    return since == kNever ? booked : booked + std::max(clock_.Now() - since, Duration{});
+  }
+}
+
+void LaneWorker::Book(Duration busy) {
+  ++booking_;
+  busy_ns_ += busy.count();
+  busy_since_.store(kNever);
+  ++booking_;
+}
+
 void LaneWorker::Count(const LaunchOrder& order) {
-  busy_ns_.fetch_add((order.report.ended - order.report.started).count(),
-                     std::memory_order_relaxed);
+  Book(order.report.ended - order.report.started);
   batches_.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -117,10 +134,10 @@ void LaneWorker::RunBatch(LaunchOrder& order) {
   if (order.abandoned.load(std::memory_order_acquire)) {
     order.report.ended = order.report.started;
     order.report.status = BatchStatus::kAborted;
-    return;
+    return Book({});
   }
   BeginApart(order);
-  if (!order.apart.empty() && !SkipToCall(order)) return;  // nobody waits for any of them
+  if (!order.apart.empty() && !SkipToCall(order)) return Book({});  // nobody waits for any of them
   do {
     HandToEngine(order);
     // An engine may report from a thread of its own, after Submit has returned.

@@ -116,7 +116,8 @@ class LaneWorker final : private Completions {
   };
   Running running() const;
 
-  Duration busy() const { return Duration{busy_ns_.load(std::memory_order_relaxed)}; }
+  // Time spent in batches, with that of the one under way. Never falls. From any thread.
+  Duration busy() const;
   std::int64_t batches() const { return batches_.load(std::memory_order_relaxed); }
 
  private:
@@ -133,6 +134,7 @@ class LaneWorker final : private Completions {
   void Take(BatchResult&& result);
   void TakeApart(BatchResult&& result);
   void Count(const LaunchOrder& order);
+  void Book(Duration busy);
   std::shared_ptr<const BatchOutput> Counted(std::shared_ptr<const BatchOutput> output) const;
   void Done(BatchId batch, BatchResult&& result) noexcept override;
 
@@ -151,7 +153,9 @@ class LaneWorker final : private Completions {
   std::atomic<bool> stop_{false};
   std::atomic<TimePoint> run_begun_{kNever};
   std::atomic<std::int64_t> run_expected_ns_{0};
-  std::atomic<std::int64_t> busy_ns_{0};
+  std::atomic<std::uint32_t> booking_{0};  // odd while the next two change
+  std::atomic<std::int64_t> busy_ns_{0};   // of batches that have ended
+  std::atomic<TimePoint> busy_since_{kNever};
   std::atomic<std::int64_t> batches_{0};
   std::mutex thread_mutex_;  // of the next two
   std::vector<int> cores_;

@@ -108,9 +108,14 @@ bool DispatchTurns::LoseIdle(LaneId id) {
     if (!lane.running().empty()) return;
     lost = std::exchange(stuck_lanes_[id.value()].closed, false) || lane.open;
     if (lane.open) dispatcher.SetLaneOpen(id, false);
-    if (lost) stuck_lanes_[id.value()].dead_since.store(now_, std::memory_order_relaxed);
+    if (lost) Die(stuck_lanes_[id.value()]);
   });
   return lost;
+}
+
+void DispatchTurns::Die(StuckLane& lane) const {
+  lane.dead_since.store(now_, std::memory_order_relaxed);
+  lane.deaths.fetch_add(1, std::memory_order_relaxed);
 }
 
 void DispatchTurns::OpenAnew(LaneId id) {
@@ -154,7 +159,7 @@ void DispatchTurns::EndStuck(LaunchOrder& order) {
   StuckLane& stuck = stuck_lanes_[order.lane.value()];
   if (order.report.status == BatchStatus::kLost) {
     stuck.closed = false;
-    stuck.dead_since.store(now_, std::memory_order_relaxed);
+    Die(stuck);
   }
   if (!order.stuck) return;
   order.stuck = false;
@@ -179,7 +184,7 @@ bool DispatchTurns::IsHeld(const StuckLane& lane) const {
 DispatchTurns::StuckReading DispatchTurns::stuck(LaneId lane) const {
   const StuckLane& stuck = stuck_lanes_[lane.value()];
   return {stuck.runs.load(std::memory_order_relaxed), stuck.now.load(std::memory_order_relaxed),
-          IsHeld(stuck)};
+          IsHeld(stuck), stuck.deaths.load(std::memory_order_relaxed)};
 }
 
 }  // namespace tactus

@@ -73,6 +73,8 @@ TEST(StuckRuns, TheOnlyLanesWaitersAreRefusedUntilItIsBack) {
     EXPECT_FALSE(h.runtime->Ready());
     EXPECT_TRUE(h.runtime->lane_loads()[0].stuck);
     EXPECT_EQ(h.runtime->lane_loads()[0].stuck_runs, 1);
+    const Duration busy = h.runtime->lane_loads()[0].busy;
+    EXPECT_GE(busy, Millis(20)) << "while it runs";
     const InferReply& next = h.replies.Await(h.Send("m", {5, 6}, {1, 2}));
     EXPECT_EQ(next.status.error().code, ErrorCode::kUnavailable) << "it does not wait either";
     EXPECT_FALSE(h.replies.answered(held));
@@ -83,6 +85,7 @@ TEST(StuckRuns, TheOnlyLanesWaitersAreRefusedUntilItIsBack) {
     EXPECT_EQ(Floats(Served(h, 7).outputs[0])[0], 7);
     h.runtime->Stop(Duration{});
     EXPECT_FALSE(h.runtime->lane_loads()[0].stuck);
+    EXPECT_GE(h.runtime->lane_loads()[0].busy, busy);
   }
   ASSERT_FALSE(said.empty());
   EXPECT_THAT(said[0], HasSubstr("lane 0: a run of model 'm'"));

@@ -2,13 +2,15 @@
 // batches seem slower.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 
 namespace tactus {
 
-// Thread-safe. Nobody waits longer than kLongest: a model whose trial never ends holds up no other.
+// Thread-safe. Nobody waits longer than kLongest, and for a trial that took longer only once, since
+// it may never end.
 class QuietMoment {
  public:
   static constexpr std::chrono::seconds kLongest{3};
@@ -21,6 +23,7 @@ class QuietMoment {
       {
         const std::lock_guard lock(of_.mutex_);
         --(of_.*count_);
+        of_.endless_ = std::min(of_.endless_, of_.tried_);
       }
       of_.changed_.notify_all();
     }
@@ -40,7 +43,9 @@ class QuietMoment {
   }
   Turn Measure() {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, kLongest, [this] { return measured_ == 0 && tried_ == 0; });
+    const bool quiet =
+        changed_.wait_for(lock, kLongest, [this] { return measured_ == 0 && tried_ <= endless_; });
+    if (!quiet) endless_ = tried_;
     ++measured_;
     return Turn(*this, &QuietMoment::measured_);
   }
@@ -49,6 +54,7 @@ class QuietMoment {
   std::mutex mutex_;
   std::condition_variable changed_;
   int tried_ = 0;
+  int endless_ = 0;  // of these, those that nobody waits for any more
   int measured_ = 0;
 };
 

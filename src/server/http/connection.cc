@@ -94,6 +94,8 @@ bool Connection::MayGo(Clock::time_point now, Clock::duration silence) const {
 std::expected<AdmittedHead, HttpResponse> Connection::Admit(const RequestHead& head) {
   const Scope needs = server_->handler->Needs(head.verb, head.target);
   client_ = address();
+  needs_ = needs;
+  authorization_ = head.authorization;
   if (needs == Scope::kAdmin && IsForeign(head)) {
     return std::unexpected(ErrorResponse(
         403, "a page of another origin may not change the server: its Origin is not the Host"));
@@ -412,6 +414,9 @@ void Connection::AskForMore() {
 
 void Connection::WriteMore(std::string piece) {
   if (phase_ != Phase::kStreaming) return;
+  // A token that was removed meanwhile reads no more.
+  const Access* const access = options().access.get();
+  if (access != nullptr && !access->Admit(needs_, authorization_).admitted()) piece.clear();
   if (piece.empty()) {
     std::exchange(rest_, nullptr)->Leave();
     allowed_.reset();

@@ -108,6 +108,8 @@ class Connection final : public Exchange, public NetConnection {
   std::vector<boost::asio::const_buffer> buffers_;
   std::shared_ptr<LongBody> rest_;  // kStreaming
   std::string piece_;               // of it, that goes out
+  Scope needs_ = Scope::kOpen;      // the request ...
+  std::string authorization_;       // ... and what it showed
 };
 
 }  // namespace tactus

@@ -45,6 +45,8 @@ std::vector<Bar> BarsOf(std::vector<LiveMoments::Batch> batches, std::size_t mos
         last.batch.predicted += batch.predicted;
         last.batch.late |= batch.late;
         last.batch.failed |= batch.failed;
+        last.batch.waited = std::max(last.batch.waited, batch.waited);
+        last.batch.late_by = std::max(last.batch.late_by, batch.late_by);
         continue;
       }
     }
@@ -54,7 +56,8 @@ std::vector<Bar> BarsOf(std::vector<LiveMoments::Batch> batches, std::size_t mos
   return bars;
 }
 
-// LANE, MODEL, EXIT, ROWS, START, LENGTH, FLAGS, BATCHES, PREDICTED of each, one behind the other.
+// LANE, MODEL, EXIT, ROWS, START, LENGTH, FLAGS, BATCHES, PREDICTED, WAITED, LATE BY of each, one
+// behind the other.
 // Times are tenths of a millisecond, starts from `from` on; flags: 1 late, 2 failed.
 Json BarsJson(const std::vector<Bar>& bars, TimePoint from) {
   Json numbers = Json::array();
@@ -64,11 +67,15 @@ Json BarsJson(const std::vector<Bar>& bars, TimePoint from) {
          {std::int64_t{b.lane}, std::int64_t{b.model}, std::int64_t{b.exit}, std::int64_t{b.rows},
           Tenths(b.started - from), Tenths(b.ended - b.started),
           std::int64_t{b.late ? 1 : 0} + (b.failed ? 2 : 0), std::int64_t{bar.count},
-          Tenths(b.predicted)}) {
+          Tenths(b.predicted), Tenths(b.waited), Tenths(b.late_by)}) {
       numbers.push_back(number);
     }
   }
   return numbers;
+}
+
+bool WasGivenUp(const LiveMoments::Answer& answer) {
+  return answer.record.outcome == Outcome::kShed || answer.record.outcome == Outcome::kExpired;
 }
 
 }  // namespace
@@ -168,6 +175,10 @@ void LiveFeed::Count(const LiveMoments::Taken& taken) {
   }
   for (LiveMoments::Batch batch : taken.batches) {
     if (parts_.elsewhere) batch.predicted = {};
+    // What was predicted follows what batches took; the profile does not.
+    if (const auto ratio = ratios_.find(taken.models[batch.model]); ratio != ratios_.end()) {
+      batch.predicted = FromMillis(ToMillis(batch.predicted) / ratio->second);
+    }
     if (LiveModel* const model = find(batch.model)) model->Note(batch);
     if (batch.ended - batch.started <= second_.longest) continue;
     second_.longest = batch.ended - batch.started;
@@ -189,7 +200,8 @@ void LiveFeed::Keep(const RuntimeReading& reading, const Ended& by_name) {
   busy_.assign(reading.lanes.size(), 0);
   for (std::size_t i = 0; i < reading.lanes.size(); ++i) {
     if (lanes_before_.size() != reading.lanes.size() || seconds <= 0) break;
-    // A batch's time is booked when it ends, and slots run beside each other.
+    second_.deaths += reading.lanes[i].deaths - lanes_before_[i].deaths;
+    // Slots run beside each other; on servers of a site, a batch's time is booked when it ends.
     const Duration ran = reading.lanes[i].busy - lanes_before_[i].busy;
     busy_[i] = std::clamp(ToSeconds(ran) / seconds, 0.0, 1.0);
   }
@@ -235,7 +247,12 @@ void LiveFeed::LearnModels(const RuntimeReading& reading) {
     auto spec = parts_.find(state.name, state.version);
     if (spec == nullptr) continue;
     const auto [found, fresh] = shown_.try_emplace(state.name, Shown{spec, LiveModel(spec->slo)});
+    found->second.model.SetSlo(spec->slo);
     found->second.spec = std::move(spec);
+  }
+  for (const ModelStatistics& each : reading.statistics) {
+    const bool known = !each.latency_ratios.empty() && each.latency_ratios[0] > 0;
+    ratios_[each.name] = known ? each.latency_ratios[0] : 1;
   }
 }
 
@@ -292,14 +309,16 @@ std::string LiveFeed::TickText(const LiveMoments::Taken& taken,
   const std::vector<Bar> bars = BarsOf(taken.batches, kMostBars);
   TimePoint from = kNever;
   for (const Bar& bar : bars) from = std::min(from, bar.batch.started);
-  Json tick{{"from_ms", bars.empty() ? 0 : Rounded(ToMillis(from - kStart), 10)},
+  for (const LiveMoments::Answer& each : taken.answers) {
+    if (WasGivenUp(each)) from = std::min(from, each.record.ended);
+  }
+  Json tick{{"from_ms", from == kNever ? 0 : Rounded(ToMillis(from - kStart), 10)},
             {"bars", BarsJson(bars, from)}};
   // MODEL, TIME of calls that were given up.
   Json& drops = tick["drops"] = Json::array();
   for (const LiveMoments::Answer& each : taken.answers) {
-    const Outcome outcome = each.record.outcome;
-    if (outcome != Outcome::kShed && outcome != Outcome::kExpired) continue;
-    if (bars.empty() || drops.size() >= 2 * kMostBars) break;
+    if (!WasGivenUp(each)) continue;
+    if (drops.size() >= 2 * kMostBars) break;
     drops.push_back(each.model);
     drops.push_back(Tenths(each.record.ended - from));
   }
@@ -307,7 +326,8 @@ std::string LiveFeed::TickText(const LiveMoments::Taken& taken,
   if (second == nullptr) return TextOf(tick);
   Json& lanes = tick["lanes"] = Json::array();
   for (std::size_t i = 0; i < second->lanes.size(); ++i) {
-    lanes.push_back({Rounded(100 * busy_[i], 10), second->lanes[i].held ? 1 : 0});
+    lanes.push_back(
+        {Rounded(100 * busy_[i], 10), second->lanes[i].held ? 1 : 0, second->lanes[i].deaths});
   }
   Json& models = tick["models"] = Json::object();
   for (const auto& [name, shown] : shown_) {

@@ -100,9 +100,10 @@ class LiveFeed {
   // The task's own.
   bool watched_ = false;
   std::chrono::steady_clock::time_point next_second_;
-  std::map<std::string, Shown> shown_;  // by model
-  std::vector<std::string> names_;      // of the moments' models
-  bool begun_ = false;                  // what was before is known
+  std::map<std::string, Shown> shown_;    // by model
+  std::vector<std::string> names_;        // of the moments' models
+  std::map<std::string, double> ratios_;  // by model: what batches take over the profile
+  bool begun_ = false;                    // what was before is known
   std::vector<LaneLoad> lanes_before_;
   Duration uptime_before_{};
   OutcomeCounts ended_before_{};

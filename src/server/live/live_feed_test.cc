@@ -39,6 +39,8 @@ class LiveFeedTest : public ::testing::Test {
     ++readings_;
     RuntimeReading reading{.pending = 3, .uptime = Seconds(readings_)};
     reading.lanes.resize(lanes_);
+    if (lanes_ > 0) reading.lanes[0].deaths = deaths_;
+    reading.statistics = {{.name = spec_->name, .latency_ratios = {ratio_}}};
     if (lanes_ == 2) reading.lanes[1].held = true;
     reading.models = {{spec_->name, 1, "READY", ""}};
     return reading;
@@ -60,6 +62,7 @@ class LiveFeedTest : public ::testing::Test {
   void Answer(Duration batch_at, Outcome outcome) {
     moments_.OnAnswered(*spec_,
                         {.arrival = kStart,
+                         .deadline = kStart + Millis(25),
                          .started = kStart + batch_at,
                          .ended = kStart + Millis(30),
                          .batch = 4,
@@ -77,6 +80,8 @@ class LiveFeedTest : public ::testing::Test {
   const std::shared_ptr<ModelSpec> spec_ = std::make_shared<ModelSpec>();
   std::atomic<int> readings_ = 0;
   std::atomic<std::size_t> lanes_ = 2;
+  std::atomic<int> deaths_ = 0;
+  std::atomic<double> ratio_ = 1;
   ServingMetrics metrics_{MetricsOptions{}};
   LiveMoments moments_{metrics_};
   LiveFeed feed_{{.policy = "fifo",
@@ -106,7 +111,7 @@ TEST_F(LiveFeedTest, TellsAWatcherFirstWhatThereIsAndThenWhatHappens) {
   const json tick = TickWithBars(*watcher);
   EXPECT_EQ(tick["drops"], json::parse("[0,200]"));
   EXPECT_EQ(tick["from_ms"], 10);
-  EXPECT_EQ(tick["bars"], json::parse("[1,0,1,4,0,50,1,1,40, 1,0,1,2,100,50,0,1,40]"));
+  EXPECT_EQ(tick["bars"], json::parse("[1,0,1,4,0,50,1,1,40,100,50, 1,0,1,2,100,50,0,1,40,0,0]"));
   // Who hears of the name of the batches' model is everybody.
   for (std::string event = NextOf(*watcher);; event = NextOf(*watcher)) {
     if (event.starts_with("event: state") && DataOf(event)["names"].size() == 1) break;
@@ -120,10 +125,47 @@ TEST_F(LiveFeedTest, ManyBatchesOfALaneAreOneBar) {
   std::int64_t batches = 0;
   while (batches < 1200) {
     const json bars = TickWithBars(*watcher)["bars"];
-    EXPECT_LE(bars.size(), 120u * 9);
-    for (std::size_t i = 7; i < bars.size(); i += 9) batches += bars[i].get<std::int64_t>();
+    EXPECT_LE(bars.size(), 120u * 11);
+    for (std::size_t i = 7; i < bars.size(); i += 11) batches += bars[i].get<std::int64_t>();
   }
   EXPECT_EQ(batches, 1200);
+}
+
+// While one long batch runs, no tick has another's bar.
+TEST_F(LiveFeedTest, CallsThatAreGivenUpAreToldWithoutABatch) {
+  auto watcher = *feed_.Watch("a");
+  NextOf(*watcher);
+  Answer(Millis(10), Outcome::kExpired);
+  json tick;
+  while (tick["drops"].empty()) {
+    const std::string event = NextOf(*watcher);
+    if (event.starts_with("event: tick")) tick = DataOf(event);
+  }
+  EXPECT_EQ(tick["drops"], json::parse("[0,0]"));
+  EXPECT_EQ(tick["from_ms"], 30);
+}
+
+// What is predicted follows what batches take; the profile stays.
+TEST_F(LiveFeedTest, BatchesAreHeldAgainstTheProfile) {
+  ratio_ = 2;
+  auto watcher = *feed_.Watch("a");
+  NextOf(*watcher);
+  json models;
+  for (int i = 0; !models.contains(spec_->name); ++i) {
+    Batch(Millis(10 * i), 4);
+    Answer(Millis(10 * i), Outcome::kMet);
+    const std::string event = NextOf(*watcher);
+    if (event.starts_with("event: tick")) models = DataOf(event).value("models", json::object());
+  }
+  EXPECT_EQ(models[spec_->name]["slower"], 2.5) << "5 ms where the profile says 2";
+}
+
+TEST_F(LiveFeedTest, LanesThatDiedAreCounted) {
+  deaths_ = 3;
+  auto watcher = *feed_.Watch("a");
+  json second;
+  while (!second.contains("lanes")) second = DataOf(NextOf(*watcher));
+  EXPECT_EQ(second["lanes"][0][2], 3);
 }
 
 // Without this, whoever opens many pages keeps the server busy.

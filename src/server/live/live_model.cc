@@ -86,6 +86,7 @@ LiveLanes LiveModel::WhenMissed(const std::deque<LiveLanes>& lanes) const {
                                            Of(ended, Outcome::kExpired));
     window.busy += count * second.busy;
     missed += count;
+    window.deaths += second.deaths;
     if (second.longest <= window.longest) continue;
     window.longest = second.longest;
     window.longest_of = second.longest_of;
@@ -107,13 +108,19 @@ std::string LiveModel::WhyMissed(const std::deque<LiveLanes>& seconds) const {
     return fmt::format("its engine failed {} calls: the log says why", failed);
   }
   const std::string missed = fmt::format("{} late, {} given up", late, given_up);
+  const LiveLanes lanes = WhenMissed(seconds);
+  if (lanes.deaths > 0) {
+    return fmt::format(
+        "{}: a lane died {} in the last seconds, and calls waited for it to be back; the log says "
+        "why",
+        missed, lanes.deaths == 1 ? "once" : fmt::format("{} times", lanes.deaths));
+  }
   if (window.slower >= kSlower) {
     return fmt::format(
         "{}: its batches take {:.1f} times what its profile says; something else uses the "
         "machine, or the profile is of another one",
         missed, window.slower);
   }
-  const LiveLanes lanes = WhenMissed(seconds);
   if (lanes.busy >= kBusy) {
     return fmt::format(
         "{}: lanes are {:.0f} % busy; {:.0f} calls/s came, {:.0f} were answered in time. More "

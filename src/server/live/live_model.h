@@ -18,7 +18,8 @@ namespace tactus {
 struct LiveLanes {
   double busy = 0;
   Duration longest{};
-  std::string longest_of;  // the model of that batch
+  std::string longest_of;   // the model of that batch
+  std::int64_t deaths = 0;  // of lanes
 };
 
 // Pure. A window of kSeconds, second by second.
@@ -29,7 +30,10 @@ class LiveModel {
 
   explicit LiveModel(Duration slo) : slo_(slo) {}
 
+  void SetSlo(Duration slo) { slo_ = slo; }
+
   void Note(const LiveMoments::Answer& answer);
+  // Its `predicted` is what the profile says.
   void Note(const LiveMoments::Batch& batch);
   // A second is over; `total`: calls that ended since the start.
   void Second(const OutcomeCounts& total);
@@ -57,7 +61,7 @@ class LiveModel {
   };
   LiveLanes WhenMissed(const std::deque<LiveLanes>& lanes) const;
 
-  const Duration slo_;
+  Duration slo_;
   std::deque<Piece> pieces_;  // by second
   Piece now_;                 // the second under way
   OutcomeCounts total_{};

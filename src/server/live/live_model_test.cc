@@ -51,6 +51,12 @@ TEST(LiveModel, SaysWhyCallsMiss) {
   EXPECT_THAT(After({.met = 50, .late = 50}).WhyMissed(idle), HasSubstr("lanes are 30 % busy, so"));
 }
 
+TEST(LiveModel, ALaneThatDiedIsWhyCallsMissed) {
+  const std::deque<LiveLanes> lanes{{.busy = 0.99, .longest = Millis(40), .deaths = 1}};
+  EXPECT_THAT(After({.met = 50, .late = 50}).WhyMissed(lanes), HasSubstr("a lane died once"));
+  EXPECT_EQ(After({.met = 100}).WhyMissed(lanes), "");
+}
+
 // Just after an overload the lanes of the window are half idle: those of then say why.
 TEST(LiveModel, LooksAtTheSecondsInWhichCallsMissed) {
   LiveModel model(Millis(50));

@@ -24,7 +24,7 @@ LiveMoments::Taken LiveMoments::Take() {
   Taken taken;
   taken.batches.reserve(kMostBatches);
   taken.answers.reserve(kMostAnswers);
-  std::vector<TimePoint> late;
+  std::vector<Late> late;
   late.reserve(kMostAnswers);
   {
     const std::lock_guard lock(mutex_);
@@ -34,9 +34,13 @@ LiveMoments::Taken LiveMoments::Take() {
     taken.models = names_;
     taken.lost = std::exchange(lost_, 0);
   }
-  std::ranges::sort(late);
+  std::ranges::sort(late, {}, &Late::started);
   for (Batch& batch : taken.batches) {
-    batch.late = std::ranges::binary_search(late, batch.started);
+    for (const Late& answer : std::ranges::equal_range(late, batch.started, {}, &Late::started)) {
+      batch.late = true;
+      batch.waited = std::max(batch.waited, answer.waited);
+      batch.late_by = std::max(batch.late_by, answer.late_by);
+    }
   }
   return taken;
 }
@@ -57,7 +61,10 @@ void LiveMoments::OnAnswered(const ModelSpec& model, const RequestRecord& record
       return;
     }
     answers_.push_back({NumberOf(model.name), static_cast<std::uint32_t>(rows), record});
-    if (record.outcome == Outcome::kLate && record.batch > 0) late_.push_back(record.started);
+    if (record.outcome == Outcome::kLate && record.batch > 0) {
+      late_.push_back(
+          {record.started, record.started - record.arrival, record.ended - record.deadline});
+    }
   } catch (const std::bad_alloc&) {  // it is for show
   }
 }

@@ -22,6 +22,9 @@ class LiveMoments final : public Observer {
     std::uint16_t rows = 0;
     bool failed = false;
     bool late = false;  // a call of it missed its deadline
+    // Of those calls: the longest wait for it to start, and how late the latest was.
+    Duration waited{};
+    Duration late_by{};
     TimePoint decided;
     TimePoint started;
     TimePoint ended;
@@ -68,7 +71,13 @@ class LiveMoments final : public Observer {
   std::vector<std::string> names_;
   std::vector<Batch> batches_;
   std::vector<Answer> answers_;
-  std::vector<TimePoint> late_;  // when the batches of late answers began
+  // Answers that were late; `started` is when their batch began.
+  struct Late {
+    TimePoint started;
+    Duration waited;
+    Duration late_by;
+  };
+  std::vector<Late> late_;
   std::uint64_t lost_ = 0;
 };
 

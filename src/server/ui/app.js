@@ -15,6 +15,8 @@ const SPANS = [0.25, 0.5, 1, 2, 5, 10, 20, 60];
 
 const byId = id => document.getElementById(id);
 const show = (id, text) => { const at = byId(id); if (at.textContent !== text) at.textContent = text; };
+// Names are the server's: one may be that of a member that every object has.
+const own = (object, name) => Object.hasOwn(object, name) ? object[name] : undefined;
 const shown = (value, digits = 1) => value === undefined ? "" : value.toFixed(digits);
 
 let state = { models: [], wanted: [], names: [], lanes: 0, lane: "lane", policy: "" };
@@ -57,9 +59,11 @@ async function* eventsOf(url) {
 async function watch() {
   for (let wait = 1; ; wait = Math.min(2 * wait, 15)) {
     try {
+      beginAnew();
       for await (const [event, data] of eventsOf(LIVE)) {
         wait = 1;
         show("link", "");
+        document.body.classList.remove("old");
         byId("login").hidden = true;
         byId("forget").hidden = !token;
         if (event === "state") onState(data);
@@ -72,8 +76,18 @@ async function watch() {
       const why = error.status ? `${error.status} ${error.message}` : "no connection";
       show("link", `${why}: trying again in ${wait} s`);
     }
+    document.body.classList.add("old");
     await new Promise(done => setTimeout(done, 1000 * wait));
   }
+}
+
+// The server may be another one than before, whose clock begins at 0.
+function beginAnew() {
+  bars = [];
+  drops = [];
+  laneNow = [];
+  serverMs = clockMs = 0;
+  chosen = null;
 }
 
 function askForToken(status) {
@@ -105,9 +119,11 @@ const stateOf = model => model.state === "READY" ? "ready" : unwanted(model) ? m
 
 function onState(next) {
   if (state.models.length > 0) {
+    const slos = new Map(state.models.map(model => [`${model.name} ${model.version}`, model.slo_ms]));
     const before = new Map(state.models.map(model => [`${model.name} ${model.version}`, stateOf(model)]));
     for (const model of next.models) {
       const key = `${model.name} ${model.version}`;
+      if (before.get(key) === stateOf(model) && slos.get(key) !== model.slo_ms) tell(`model ${model.name}, version ${model.version}: its SLO was ${slos.get(key)} ms and is ${model.slo_ms}`);
       if (before.get(key) !== stateOf(model)) tell(`model ${model.name}, version ${model.version}: ${stateOf(model)}`);
       before.delete(key);
     }
@@ -141,10 +157,10 @@ function onPast(past) {
 let lastModels = null;
 
 function onTick(tick) {
-  for (let i = 0; i + 8 < tick.bars.length; i += 9) {
-    const [lane, model, exit, rows, start, length, flags, count, predicted] = tick.bars.slice(i, i + 9);
+  for (let i = 0; i + 10 < tick.bars.length; i += 11) {
+    const [lane, model, exit, rows, start, length, flags, count, predicted, waited, lateBy] = tick.bars.slice(i, i + 11);
     const from = tick.from_ms + start / 10;
-    bars.push({ lane, model, exit, rows, start: from, end: from + length / 10, late: (flags & 1) > 0, failed: (flags & 2) > 0, count, predicted: predicted / 10 });
+    bars.push({ lane, model, exit, rows, start: from, end: from + length / 10, late: (flags & 1) > 0, failed: (flags & 2) > 0, count, predicted: predicted / 10, waited: waited / 10, lateBy: lateBy / 10 });
     serverMs = Math.max(serverMs, from + length / 10);
   }
   if (tick.bars.length > 0 || tick.uptime_s) {
@@ -158,8 +174,10 @@ function onTick(tick) {
   if (drops.length > MOST_BARS) drops = drops.slice(-MOST_BARS / 2);
   if (tick.lost) tell(`${tick.lost} calls and batches came too fast to be shown`);
   if (!tick.models) return;
-  tick.lanes.forEach(([, held], i) => {
-    if (laneNow[i] && laneNow[i][1] !== held) tell(`${state.lane} ${i} ${held ? "runs no batches for now: it died, is silent or is held by a run" : "runs batches again"}`);
+  tick.lanes.forEach(([, held, deaths], i) => {
+    if (!laneNow[i]) return;
+    if (laneNow[i][2] < deaths && laneNow[i][1] === held) tell(`${state.lane} ${i} died${held ? "" : ", and is back"}`);
+    if (laneNow[i][1] !== held) tell(`${state.lane} ${i} ${held ? "runs no batches for now: it died, is silent or is held by a run" : "runs batches again"}`);
   });
   laneNow = tick.lanes;
   showModels(tick.models);
@@ -207,7 +225,7 @@ function showModels(live) {
   const rows = rowsFor(byId("models"), state.wanted.length);
   for (const row of rows) row.title = "";
   state.wanted.forEach((model, i) => {
-    const now = live[model.name];
+    const now = own(live, model.name);
     const first = [[model.name], [stateOf(model), model.state === "READY" ? "" : "bad"]];
     const slo = [model.slo_ms > 0 ? `${model.slo_ms}` : "-", "number"];
     if (!now) return fill(rows[i], [...first, ["-", "number"], ["0", "number"], ["", "number"], ["", "number"], slo, ["0", "number"], ["", "number"], ["", "number"], ["", "number"], [""]]);
@@ -223,7 +241,7 @@ function showModels(live) {
       [now.slower > 0 ? shown(now.slower, 2) : "", now.slower >= 1.25 ? "number bad" : "number"],
       [accuracyOf(model, now.exits), "number"], [now.why, "why"]]);
   });
-  const whys = state.wanted.filter(model => (live[model.name] || {}).why).map(model => `${model.name}: ${live[model.name].why}`);
+  const whys = state.wanted.filter(model => own(live, model.name)?.why).map(model => `${model.name}: ${own(live, model.name).why}`);
   byId("whys").replaceChildren(...whys.map(text => Object.assign(document.createElement("li"), { textContent: text })));
 }
 
@@ -330,11 +348,10 @@ function drawLanes() {
   }
 }
 
-function drawChart(id, series, colours, least) {
+function drawChart(id, series, colours, least, most = Math.max(least, ...series.flat()) * 1.1) {
   const at = pen(byId(id));
   if (!at) return;
   const { draw, width, height } = at;
-  const most = Math.max(least, ...series.flat()) * 1.1;
   const x = i => 36 + (i + SECONDS - history.length) / (SECONDS - 1) * (width - 40);
   const y = value => height - 6 - value / most * (height - 14);
   draw.fillStyle = variable("--dim");
@@ -356,7 +373,7 @@ function draw() {
   drawLanes();
   drawChart("calls", [history.map(s => s.met), history.map(s => s.missed)], ["--good", "--bad"], 1);
   drawChart("waiting", [history.map(s => s.waiting)], ["--link"], 4);
-  drawChart("busy", [history.map(s => s.busy)], ["--link"], 100 / 1.1);
+  drawChart("busy", [history.map(s => s.busy)], ["--link"], 100 / 1.1, 100);
 }
 
 // Where nothing is to move, twice a second is often enough.
@@ -374,7 +391,22 @@ function choose(bar) {
   const givenUp = new Map();
   for (const drop of drops) if (drop.at >= bar.start && drop.at <= bar.end) givenUp.set(drop.model, (givenUp.get(drop.model) || 0) + 1);
   const meanwhile = givenUp.size > 0 ? `; given up meanwhile: ${[...givenUp].map(([model, n]) => `${n} of ${state.names[model] || "?"}`).join(", ")}` : "";
-  show("bar", `${state.names[bar.model] || "?"}, exit ${exitOf(bar)}: ${bar.rows} rows${many} on ${state.lane} ${bar.lane}, from ${(bar.start / 1000).toFixed(3)} s on for ${(bar.end - bar.start).toFixed(1)} ms${expected}, ${endOf(bar)}${meanwhile}`);
+  show("bar", `${state.names[bar.model] || "?"}, exit ${exitOf(bar)}: ${bar.rows} rows${many} on ${state.lane} ${bar.lane}, from ${(bar.start / 1000).toFixed(3)} s on for ${(bar.end - bar.start).toFixed(1)} ms${expected}, ${endOf(bar)}${meanwhile}${storyOf(bar)}`);
+}
+
+// Of a late batch: what ran while its calls waited, and what would have saved them.
+function storyOf(bar) {
+  if (!bar.late || !bar.lateBy) return "";
+  const took = new Map();
+  for (const each of bars) {
+    const overlap = Math.min(each.end, bar.start) - Math.max(each.start, bar.start - bar.waited);
+    if (each !== bar && overlap > 0) took.set(each.model, (took.get(each.model) || 0) + overlap);
+  }
+  const most = [...took].sort((a, b) => b[1] - a[1]).slice(0, 3).map(([model, ms]) => `${state.names[model] || "?"} for ${ms.toFixed(1)} ms`);
+  const ran = bar.waited >= 0.1 ? ` It waited up to ${bar.waited.toFixed(1)} ms${most.length > 0 ? `, while there ran ${most.join(", ")}` : ""}.` : "";
+  const slower = bar.predicted > 0 ? bar.end - bar.start - bar.predicted : 0;
+  const remedy = slower >= bar.lateBy ? "The run that was expected" : bar.waited >= bar.lateBy ? "An idle lane" : "An earlier exit, a smaller batch or a longer SLO";
+  return `, by ${bar.lateBy.toFixed(1)} ms.${ran} ${remedy} would have saved it.`;
 }
 
 function pause(on) {
@@ -421,7 +453,7 @@ function offerWhatIf() {
 
 async function askWhatIf() {
   const value = id => byId(id).value.trim();
-  const set = value("if-more").split(/[\s,]+/).filter(Boolean);
+  const set = value("if-more").split(/\s+/).filter(Boolean);
   if (value("if-policy")) set.push(`policy=${value("if-policy")}`);
   if (value("if-lanes")) set.push(`lanes=${value("if-lanes")}`);
   if (value("if-slo")) set.push(`models.${value("if-model")}.slo_ms=${value("if-slo")}`);
@@ -442,12 +474,14 @@ async function askWhatIf() {
 function showWhatIf(said, set) {
   const runs = [["as it was", said.was], ["the same, simulated", said.same]];
   if (said.other) runs.push([set.join(", "), said.other]);
+  const deadlines = said.own_deadlines ? ` ${said.own_deadlines} calls keep deadlines that they stated themselves.` : "";
+  const beside = set.some(each => /^(lanes|slots|lanes\.)/.test(each)) ? " Lanes and slots beside each other are simulated as if none slowed another." : "";
   const many = said.of_many_rows ? ` ${said.of_many_rows} calls had several rows: each row counts here, and is simulated, for itself.` : "";
   const left = said.left_out ? ` ${said.left_out} calls are left out: of models that are not served now, or do not run on these lanes.` : "";
-  show("if-about", `${said.was.requests} ${many ? "rows" : "calls"} of ${said.seconds.toFixed(0)} s.${many}${left} Simulated as it was, ${shown(said.same.in_time_percent)} % would be in time; ${shown(said.was.in_time_percent)} % were.`);
+  show("if-about", `${said.was.requests} ${many ? "rows" : "calls"} of ${said.seconds.toFixed(0)} s.${many}${left}${deadlines}${beside} Simulated as it was, ${shown(said.same.in_time_percent)} % would be in time; ${shown(said.was.in_time_percent)} % were.`);
   byId("if-table").hidden = false;
   const names = Object.keys(said.was.models);
-  const all = ["all", ...(names.length > 1 ? names : [])].flatMap(name => runs.map(([what, run]) => [name, what, name === "all" ? run : run.models[name]]));
+  const all = ["all", ...(names.length > 1 ? names : [])].flatMap(name => runs.map(([what, run]) => [name, what, name === "all" ? run : own(run.models, name)]));
   const rows = rowsFor(byId("if-rows"), all.length);
   all.forEach(([name, what, run], i) => fill(rows[i], [[name], [what], [`${shown(run.in_time_percent)} %`, run.in_time_percent < 99 ? "number bad" : "number good"], [shown(run.p50_ms), "number"], [shown(run.p95_ms), "number"], [shown(run.p99_ms), "number"], [shown(run.mean_batch), "number"], [run.accuracy === undefined ? "" : shown(run.accuracy, 3), "number"]]));
 }
