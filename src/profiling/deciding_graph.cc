@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <fstream>
+#include <istream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,7 +29,7 @@ bool Decides(std::string_view text) {
 // gigabytes, and stand before functions.
 class Operators {
  public:
-  explicit Operators(std::ifstream& file) : file_(file) {}
+  explicit Operators(std::istream& file) : file_(file) {}
 
   // Whether one decides, among those up to `end` of a message of this kind.
   enum class Message : std::uint8_t { kModel, kGraph, kNode, kAttribute, kFunction, kOther };
@@ -45,7 +46,7 @@ class Operators {
         if ((*tag & 7) == 2) size = *value;
       }
       const std::streamoff at = file_.tellg();
-      if (at < 0 || size > static_cast<std::uint64_t>(end - at)) return false;
+      if (at < 0 || at > end || size > static_cast<std::uint64_t>(end - at)) return false;
       const std::streamoff next = at + static_cast<std::streamoff>(size);
       if (of == Message::kNode && field == 4 && Decides(Text(size))) return true;
       const Message child = ChildOf(of, field);
@@ -90,8 +91,16 @@ class Operators {
     return text;
   }
 
-  std::ifstream& file_;
+  std::istream& file_;
 };
+
+}  // namespace
+
+bool NamesDeciding(std::istream& onnx, std::streamoff size) {
+  return Operators(onnx).Decide(Operators::Message::kModel, size);
+}
+
+namespace {
 
 bool Names(const std::filesystem::path& graph) {
   std::ifstream file(graph, std::ios::binary | std::ios::ate);
@@ -102,7 +111,7 @@ bool Names(const std::filesystem::path& graph) {
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   if (Decides(bytes)) return true;
   file.seekg(0);
-  return size > kFirst && Operators(file).Decide(Operators::Message::kModel, size);
+  return size > kFirst && NamesDeciding(file, size);
 }
 
 }  // namespace

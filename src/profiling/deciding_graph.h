@@ -1,6 +1,9 @@
 // Whether a graph may decide something: a label, a rounding, a threshold.
 #pragma once
 
+#include <ios>
+#include <iosfwd>
+
 #include "core/model_spec.h"
 
 namespace tactus {
@@ -8,5 +11,9 @@ namespace tactus {
 // Whether an exit's file names an operator whose answer jumps; false for files that cannot be read,
 // and for models without any.
 bool MayDecide(const ModelSpec& spec);
+
+// The same of the operators of an ONNX file of that size, which is read without its weights; false
+// from where it is none.
+bool NamesDeciding(std::istream& onnx, std::streamoff size);
 
 }  // namespace tactus

@@ -196,8 +196,7 @@ Status Server::Open() {
   metrics_->Watch([this] { return Read(); });
   streams_ = std::make_unique<StreamSet>(stack_->service());
   if (!o_.streams.empty()) {
-    const auto log = [this](const std::string& line) { log_->warn(line); };
-    if (Status kept = streams_->Keep(o_.streams, log); !kept) return kept;
+    if (Status kept = streams_->Keep(o_.streams); !kept) return kept;
   }
   const bool decides_alone = site_ == nullptr && !SplitsDevice(o_);
   live_ = std::make_unique<LiveFeed>(
@@ -237,6 +236,9 @@ Status Server::Open() {
   if (!ports) return std::unexpected(std::move(ports.error()));
   ports_ = *std::move(ports);
   if (Status opened = stack_->Open(); !opened) return opened;
+  if (!o_.streams.empty()) {
+    streams_->AddKept([this](const std::string& line) { log_->warn(line); });
+  }
   access_refresh_ = FollowAccess(access_.access);
   idle_memory_ = GiveBackKeptMemory(*metrics_, device_->runtime(), device_->engines());
   overloads_ = LogOverloads(*metrics_, log_);

@@ -36,8 +36,7 @@ Status StreamSet::Start(Entry& entry, const std::string& name, const StreamConfi
   return {};
 }
 
-Status StreamSet::Keep(const std::filesystem::path& path,
-                       std::function<void(const std::string&)> log) {
+Status StreamSet::Keep(const std::filesystem::path& path) {
   auto kept = KeptStreams::Read(path);
   if (!kept) return std::unexpected(std::move(kept.error()));
   for (const auto& [name, description] : kept->all()) {
@@ -46,9 +45,12 @@ Status StreamSet::Keep(const std::filesystem::path& path,
     awaited_[name] = {.config = *std::move(config), .why = "it is being added"};
   }
   kept_ = *std::move(kept);
+  return {};
+}
+
+void StreamSet::AddKept(std::function<void(const std::string&)> log) {
   log_ = std::move(log);
   again_.Start("streams", [this] { return AddAwaited() ? RepeatedTask::kUntilWoken : kAgain; });
-  return {};
 }
 
 bool StreamSet::AddAwaited() {

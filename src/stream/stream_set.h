@@ -32,10 +32,12 @@ class StreamSet {
       : service_(service), open_(std::move(open)) {}
   ~StreamSet() { Stop(); }
 
-  // Adds what the file holds, on a thread of its own and again every few seconds while its model is
-  // not there; streams that come and go from now on are kept in it. Once, before any other call.
+  // Streams that come and go from now on are kept in this file. Once, before any other call.
   // InvalidArgument for a file that is wrong.
-  Status Keep(const std::filesystem::path& path, std::function<void(const std::string&)> log);
+  Status Keep(const std::filesystem::path& path);
+  // Adds what the file holds, on a thread of its own, and again every few seconds while a model is
+  // not there. Once, after Keep.
+  void AddKept(std::function<void(const std::string&)> log);
 
   // `description`: what `config` was read from, to be kept. AlreadyExists; ResourceExhausted beyond
   // kMost; InvalidArgument for a wrong name; what the model's server says; why it is not kept. A

@@ -58,6 +58,7 @@ constexpr Remedy kRemedies[] = {
     {"No Op registered", "export it with operators that this version has"},
     {"Could not find an implementation",
      "export it again with types and an opset that this version has the operator for"},
+    {"No opset import for domain", "export it so that it states the opset of that domain"},
     {"opset", "export it with an older opset"},
 };
 constexpr std::string_view kDamaged =

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -25,6 +27,7 @@ constexpr std::chrono::milliseconds kBetweenFindAndInfer{10};
 
 // How often a load begins whose files change meanwhile, as while somebody copies them.
 constexpr int kLoads = 3;
+constexpr Duration kLongLoad = Seconds(10);
 constexpr std::size_t kLoaders = 4;  // threads at a start: each may hold a model's files twice
 
 // Begins with Triton's words, which clients look for.
@@ -72,6 +75,40 @@ std::string ChangesOf(const ModelSpec& before, const ModelSpec& now) {
   if (before.contents != now.contents) changes.push_back("other files");
   return changes.empty() ? "nothing has changed" : fmt::format("{}", fmt::join(changes, ", "));
 }
+
+// A graph may be without end, and a start with it: whose it is must be known.
+class LongLoads {
+ public:
+  explicit LongLoads(std::function<void(const std::string&)> say)
+      : say_(std::move(say)),
+        look_("long loads", Every(kLongLoad, [this] { Look(); }), kLongLoad) {}
+
+  void Begin(const std::string& model) {
+    const std::lock_guard lock(mutex_);
+    since_[model] = std::chrono::steady_clock::now();
+  }
+  void End(const std::string& model) {
+    const std::lock_guard lock(mutex_);
+    since_.erase(model);
+  }
+
+ private:
+  void Look() {
+    const std::lock_guard lock(mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    std::erase_if(since_, [&](const auto& load) {
+      if (now - load.second < kLongLoad) return false;
+      say_(fmt::format("model '{}' is still being loaded and tried, and the start waits for it",
+                       load.first));
+      return true;  // it is said once
+    });
+  }
+
+  const std::function<void(const std::string&)> say_;
+  std::mutex mutex_;
+  std::map<std::string, std::chrono::steady_clock::time_point> since_;
+  RepeatedTask look_;  // last: it uses the others
+};
 
 }  // namespace
 
@@ -143,14 +180,17 @@ Status ModelRepository::Open() {
 }
 
 void ModelRepository::LoadAll(const std::vector<std::string>& models) {
+  LongLoads under_way([this](const std::string& line) { Say(line); });
   std::atomic<std::size_t> next{0};
   const auto load = [&] {
     for (std::size_t at = next++; at < models.size(); at = next++) {
+      under_way.Begin(models[at]);
       // The index keeps the reason; the others serve.
       if (Status loaded = LoadFolder(models[at], ""); !loaded) {
         Say(loaded.error().message);
         Miss(models[at], loaded.error().message);
       }
+      under_way.End(models[at]);
     }
   };
   const std::size_t threads = std::min(
