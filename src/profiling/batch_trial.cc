@@ -235,6 +235,7 @@ void Trial::Weigh() {
       for (std::size_t r = 1; r < rows.size(); ++r) {
         output.alike = output.alike || std::ranges::equal(rows[r - 1], rows[r]);
       }
+      output.varied = output.varied || numbers.varies;
       varied_ = varied_ || numbers.varies;
     }
   }
@@ -517,6 +518,7 @@ BatchTrial Trial::TryBatch() {
   ended_.rows = most_together_;
   ended_.labels = labels_;
   ended_.chance = NamesOfChance();
+  ended_.same = NamesOfSame();
   return ended_;
 }
 

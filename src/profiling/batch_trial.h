@@ -40,6 +40,8 @@ struct BatchTrial {
   // The outputs that are another each time for the same row: "'y', 'z'"; empty: none is. Of these,
   // means and spreads were compared alone.
   std::string chance;
+  // The outputs that were the same for all rows, alike: of these nothing is known.
+  std::string same;
 };
 
 class Trial {
@@ -79,6 +81,7 @@ class Trial {
     bool none = false;      // in a round, it had not one that is finite
     bool fraction = false;  // in a round, one was no whole number
     bool alike = false;     // in a round, unlike rows had the same
+    bool varied = false;    // in a round, they had not
   };
 
   BatchResult Run(std::span<const RowInputs> rows, std::size_t exit = 0);
@@ -153,6 +156,8 @@ class Trial {
                              std::size_t row, std::size_t exit, std::size_t output) const;
   bool AllOfChance() const;
   std::string NamesOfChance() const;  // as BatchTrial::chance
+  std::string NamesOfSame() const;    // as BatchTrial::same
+  std::string NamesWhere(bool (*holds)(const OutputOfExit&), bool at_all_exits) const;
   // This thread's processor time where the engine runs on it: what else a machine does decides
   // nothing.
   Clock::time_point Now() const;

@@ -112,12 +112,21 @@ bool Trial::AllOfChance() const {
 }
 
 std::string Trial::NamesOfChance() const {
+  return NamesWhere([](const OutputOfExit& output) { return output.chance; }, false);
+}
+
+std::string Trial::NamesOfSame() const {
+  return NamesWhere([](const OutputOfExit& output) { return !output.varied; }, true);
+}
+
+std::string Trial::NamesWhere(bool (*holds)(const OutputOfExit&), bool at_all_exits) const {
   std::vector<std::string> names;
   for (std::size_t t = 0; t < spec_.outputs.size(); ++t) {
-    const auto wavers = [t](const auto& outputs) {
-      return t < outputs.size() && outputs[t].chance;
+    const auto there = [&](const auto& outputs) {
+      return t < outputs.size() ? holds(outputs[t]) : at_all_exits;
     };
-    if (std::ranges::any_of(outputs_, wavers)) {
+    if (at_all_exits ? std::ranges::all_of(outputs_, there)
+                     : std::ranges::any_of(outputs_, there)) {
       names.push_back(fmt::format("'{}'", spec_.outputs[t].name));
     }
   }

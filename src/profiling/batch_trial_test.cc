@@ -367,6 +367,18 @@ TEST(BatchTrial, AnOutputOfChanceDoesNotExcuseTheOthers) {
   }
 }
 
+// An alarm that no made-up row sets off may look at all rows.
+TEST(BatchTrial, AnOutputThatNeverVariedIsNamed) {
+  GraphEngine engine(Each([](float x, float) { return std::tanh(x); }),
+                     Each([](float x, float) { return std::max(x - 1e9f, 0.0f); }));
+  const auto tried = TryGraph(engine, TwoOutputs(-1));
+  ASSERT_TRUE(tried);
+  EXPECT_EQ(tried->spec.max_batch, 4);
+  EXPECT_THAT(Said(*tried), HasSubstr("(of 'z', which was the same for all rows"));
+  GraphEngine both(Each([](float x, float) { return x; }), Each([](float x, float) { return -x; }));
+  EXPECT_THAT(Said(*TryGraph(both, TwoOutputs(-1))), Not(HasSubstr("nothing is known")));
+}
+
 TEST(BatchTrial, SaysWhatARowGave) {
   for (const int most : {-1, 0, 8}) {
     GraphEngine engine(Each([](float x, float) { return x; }));

@@ -191,12 +191,16 @@ Expected<TriedModel> LoadTried(ModelSpec spec, Engine& engine, std::span<const L
     if (assumed) {
       tried.said.push_back(fmt::format(
           "model '{}': no batch dimension was declared; unlike rows gave together what each gives "
-          "alone{}, so max_batch_size is {}",
+          "alone{}{}, so max_batch_size is {}",
           tried.spec.name,
           batch.chance.empty() ? ""
                                : fmt::format(" (of {}, which differs each time for the same input, "
                                              "the mean and the spread; more was not compared)",
                                              batch.chance),
+          batch.same.empty() ? ""
+                             : fmt::format(" (of {}, which was the same for all rows that were "
+                                           "made up, nothing is known)",
+                                           batch.same),
           tried.spec.max_batch));
     } else if (Status fine = JudgeDeclared(tried.spec, trial, batch, tried.said); !fine) {
       Unload(engine, tried.handles);
