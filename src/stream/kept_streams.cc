@@ -26,27 +26,32 @@ Status Check(const std::string& name, const std::string& description) {
 
 }  // namespace
 
+Expected<KeptStreams::Descriptions> KeptStreams::Parse(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object() || json.size() != 1 || !json.contains("streams") ||
+      !json["streams"].is_object()) {
+    return InvalidArgument(R"(must be {"streams": {"NAME": {"source": ..., "model": ...}}})");
+  }
+  Descriptions all;
+  for (const auto& [name, stream] : json["streams"].items()) {
+    std::string description = stream.dump(-1, ' ', false, Json::error_handler_t::replace);
+    if (Status fine = Check(name, description); !fine) {
+      return InvalidArgument(fmt::format("stream '{:.64}': {}", name, fine.error().message));
+    }
+    all[name] = std::move(description);
+  }
+  return all;
+}
+
 Expected<KeptStreams> KeptStreams::Read(const std::filesystem::path& path) {
   KeptStreams kept(path);
   std::error_code unknown;
   if (!std::filesystem::exists(path, unknown)) return kept;
   const auto text = ReadWhole(path, kWhat);
   if (!text) return std::unexpected(text.error());
-  const Json json = Json::parse(*text, nullptr, false);
-  if (!json.is_object() || json.size() != 1 || !json.contains("streams") ||
-      !json["streams"].is_object()) {
-    return InvalidArgument(
-        fmt::format(R"({}: must be {{"streams": {{"NAME": {{"source": ..., "model": ...}}}}}})",
-                    path.string()));
-  }
-  for (const auto& [name, stream] : json["streams"].items()) {
-    std::string description = stream.dump(-1, ' ', false, Json::error_handler_t::replace);
-    if (Status fine = Check(name, description); !fine) {
-      return InvalidArgument(
-          fmt::format("{}: stream '{:.64}': {}", path.string(), name, fine.error().message));
-    }
-    kept.all_[name] = std::move(description);
-  }
+  auto all = Parse(*text);
+  if (!all) return InvalidArgument(fmt::format("{}: {}", path.string(), all.error().message));
+  kept.all_ = *std::move(all);
   return kept;
 }
 

@@ -20,6 +20,8 @@ class KeptStreams {
 
   // None where there is no file yet. InvalidArgument with the stream and what is wrong in it.
   static Expected<KeptStreams> Read(const std::filesystem::path& path);
+  // What a file with this text holds.
+  static Expected<Descriptions> Parse(std::string_view text);
 
   const Descriptions& all() const { return all_; }
   // The file has it before these return; where it cannot be written, nothing has changed. Sources
