@@ -357,7 +357,7 @@ void Arrange(CLI::App& command) {
       "--grpc-ping-s --http-threads --objective --strict-readiness --worker-name --advertise "
       "--routes --autoscale-interval-seconds --autoscale-window-seconds --autoscale-least "
       "--autoscale-most --autoscale-bad-threshold --autoscale-idle-threshold "
-      "--autoscale-idle-kept --trace-file";
+      "--autoscale-idle-kept --trace-file --streams";
   for (const char* name : kUsual) {
     if (CLI::Option* option = command.get_option_no_throw(name)) option->group(kUsualOptions);
   }
