@@ -1,7 +1,7 @@
 // Whether a graph may decide something: a label, a rounding, a threshold.
 #pragma once
 
-#include <ios>
+#include <cstdint>
 #include <iosfwd>
 
 #include "core/model_spec.h"
@@ -14,6 +14,6 @@ bool MayDecide(const ModelSpec& spec);
 
 // The same of the operators of an ONNX file of that size, which is read without its weights; false
 // from where it is none.
-bool NamesDeciding(std::istream& onnx, std::streamoff size);
+bool NamesDeciding(std::istream& onnx, std::uint64_t size);
 
 }  // namespace tactus

@@ -8,6 +8,6 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::istringstream onnx(std::string(reinterpret_cast<const char*>(data), size));
-  tactus::NamesDeciding(onnx, static_cast<std::streamoff>(size));
+  tactus::NamesDeciding(onnx, size);
   return 0;
 }

@@ -216,9 +216,8 @@ Expected<TriedModel> LoadTried(ModelSpec spec, Engine& engine, std::span<const L
     if (batch.end == BatchTrial::End::kHolds && batch.labels) {
       tried.said.push_back(fmt::format(
           "{}model '{}': its answers may be labels, in which a dependence on other rows seldom "
-          "shows, and the "
-          "time of a trial was up after {} draws; state max_batch_size 0 where its rows depend on "
-          "each other",
+          "shows, and the time of a trial was up after {} draws; state max_batch_size 0 where its "
+          "rows depend on each other",
           AtBatch(tried.spec), tried.spec.name, *batch.labels));
     }
     tried.gave = trial.gave();

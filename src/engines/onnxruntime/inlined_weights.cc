@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <map>
 
-#include "engines/onnxruntime/onnx_messages.h"
+#include "base/onnx_messages.h"
 
 namespace tactus {
 namespace {

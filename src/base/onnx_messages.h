@@ -1,4 +1,4 @@
-// Where the messages of onnx.proto hold tensors, as far as weights beside a graph matter.
+// Where the messages of onnx.proto hold tensors and operators.
 #pragma once
 
 #include <cstdint>
