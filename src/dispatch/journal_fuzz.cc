@@ -6,7 +6,7 @@
 
 namespace {
 
-// Uses every kind of decision, and nothing but what the view offers.
+// Dispatches whatever fits a free lane that serves it.
 class Greedy final : public tactus::Policy {
  public:
   Greedy() : Policy({.name = "greedy"}) {}
@@ -15,22 +15,12 @@ class Greedy final : public tactus::Policy {
       if (!lane.HasFreeSlot()) continue;
       for (std::size_t i = 0; i < view.queues.size(); ++i) {
         const tactus::ModelId m{static_cast<tactus::ModelId::rep>(i)};
-        if (view.queues[i].empty() || !view.models[i].loaded || !Has(view, lane, m)) continue;
+        if (view.queues[i].empty() || !view.models[i].loaded || !lane.serves.contains(m)) continue;
         const int batch = view.queues[i].Batchable(view.models[i].max_batch);
         return tactus::Dispatch{m, tactus::ExitId{0}, batch, lane.id};
       }
     }
     return tactus::Wait{};
-  }
-
- private:
-  static bool Has(const tactus::View& view, const tactus::Lane& lane, tactus::ModelId m) {
-    if (view.plan == nullptr) return true;
-    if (lane.id.value() >= view.plan->lanes.size()) return false;
-    for (const tactus::PlanEntry& entry : view.plan->lanes[lane.id.value()].entries) {
-      if (entry.model == m) return true;
-    }
-    return false;
   }
 };
 

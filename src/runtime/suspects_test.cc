@@ -188,7 +188,15 @@ TEST(IsolatedLanes, AModelThatCannotBeHadAgainDoesNotKeepItsLaneDead) {
 // What kept a model from its lane may pass: without this it would be lost for good, and be called
 // ready all the while.
 TEST(IsolatedLanes, AModelThatALaneCameBackWithoutIsNotReadyAndIsTriedUntilItIsThere) {
-  Harness h(LanesThatComeBack(1));
+  testing::HarnessOptions options = LanesThatComeBack(1);
+  std::atomic<Runtime*> runtime = nullptr;
+  std::atomic<int> was_there = -1;  // when it was said; -1: it was not
+  options.log = [&](const std::string& line) {
+    if (line != "model 'm' is on lane 0 again") return;
+    was_there = runtime.load()->ModelReady("m", -1) ? 1 : 0;
+  };
+  Harness h(std::move(options));
+  runtime = h.runtime.get();
   h.engine.isolated = true;
   h.runtime->Start();
   ASSERT_TRUE(h.runtime->Serve(FloatModel("m")));
@@ -203,6 +211,8 @@ TEST(IsolatedLanes, AModelThatALaneCameBackWithoutIsNotReadyAndIsTriedUntilItIsT
   EXPECT_TRUE(h.runtime->Ready());
   EXPECT_EQ(h.runtime->Index()[0].state, "READY");
   EXPECT_TRUE(h.replies.Await(h.Send("m", {1, 2}, {1, 2})).status);
+  while (was_there < 0) std::this_thread::yield();
+  EXPECT_EQ(was_there, 1);
   h.runtime->Stop(Duration{});
   EXPECT_EQ(h.engine.loaded(), 0u);
 }

@@ -32,7 +32,7 @@ run() {
     return 0
   fi
   printf '%s\n' "FINDING in $target:" \
-    "$(grep -E 'ERROR|SUMMARY|runtime error|Test unit written|^    #[0-9] ' "$log" | head -n 20)" \
+    "$(grep -E 'ERROR|SUMMARY|runtime error|CHECK\(|Test unit written|^Base64|^    #[0-9] ' "$log" | head -n 20)" \
     "  again: $program $(sed -n 's/.*Test unit written to //p' "$log" | head -n 1)"
   return 1
 }

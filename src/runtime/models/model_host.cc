@@ -408,12 +408,15 @@ Status ModelHost::Restore(LaneId lane) {
     if (handles[m].value == 0 && why.code == kFilesChanged && options_.files_changed) {
       options_.files_changed(*models[m]);
     }
-    if (handles[m].value == 0) continue;
-    Say(fmt::format("model '{}' is on lane {} again", models[m]->spec.name, lane.value()));
   }
+  const Handles loaded = handles;
   const int without = PutOnLane(models, lane, handles, false);
   for (std::size_t m = 0; m < models.size(); ++m) {
-    if (handles[m].value != 0) models[m]->engine.Unload(handles[m]);
+    if (handles[m].value != 0) {
+      models[m]->engine.Unload(handles[m]);  // its model has gone meanwhile
+    } else if (loaded[m].value != 0) {
+      Say(fmt::format("model '{}' is on lane {} again", models[m]->spec.name, lane.value()));
+    }
   }
   return without == 0 ? Status() : std::unexpected(why);
 }
