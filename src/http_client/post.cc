@@ -1,5 +1,6 @@
 #include "http_client/post.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <optional>
@@ -41,6 +42,22 @@ asio::awaitable<HttpReply> Exchange(const HttpEndpoint& endpoint,
 }
 
 }  // namespace
+
+std::optional<HttpUrl> ParseHttpUrl(std::string_view url, std::uint16_t port) {
+  constexpr std::string_view kScheme = "http://";
+  const auto strange = [](char c) { return c <= ' ' || c > '~'; };
+  if (!url.starts_with(kScheme) || std::ranges::any_of(url, strange)) return {};
+  const std::string_view rest = url.substr(kScheme.size());
+  const std::size_t slash = std::min(rest.find('/'), rest.size());
+  std::string place(rest.substr(0, slash));
+  const std::size_t bracket = place.rfind(']');
+  if (place.find(':', bracket == place.npos ? 0 : bracket) == place.npos) {
+    place += ':' + std::to_string(port);
+  }
+  const auto endpoint = ParseHostPort(place);
+  if (!endpoint || endpoint->host.empty() || endpoint->port == 0) return {};
+  return HttpUrl{{endpoint->host, std::to_string(endpoint->port)}, std::string(rest.substr(slash))};
+}
 
 Expected<HttpReply> PostOnce(const HttpEndpoint& endpoint, std::string_view path,
                              std::string_view content_type, std::string body, Duration timeout,

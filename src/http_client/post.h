@@ -1,6 +1,8 @@
 // One POST over HTTP/1.1, in the clear, for those who seldom need one.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -17,6 +19,14 @@ struct HttpEndpoint {
 
   std::string text() const { return Bracketed(host) + ":" + port; }
 };
+
+struct HttpUrl {
+  HttpEndpoint endpoint;
+  std::string path;  // with its '/'; empty: none was said
+};
+
+// "http://host:80/path"; `port` where none is said. Nothing for anything else, "https://" too.
+std::optional<HttpUrl> ParseHttpUrl(std::string_view url, std::uint16_t port);
 
 struct HttpReply {
   int status = 0;

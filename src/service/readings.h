@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/serving_time.h"
@@ -48,6 +49,8 @@ struct StreamFrames {
   std::vector<Ended> ended;
   std::uint64_t reconnects = 0;
   bool running = false;  // frames come now
+  // Answers by what became of them at its webhook; empty: it has none.
+  std::vector<std::pair<std::string_view, std::uint64_t>> webhook;
 };
 
 // What a planning server has done, and counts on. Times are of the real clock.

@@ -32,15 +32,19 @@ RuntimeReading ReadingOf(const Runtime& runtime, const InferenceService& service
 
 std::vector<StreamFrames> FramesOf(const StreamSet& streams) {
   std::vector<StreamFrames> all;
-  for (const auto& [name, reading] : streams.readings()) {
+  for (const auto& [name, reading, webhook] : streams.readings()) {
     StreamFrames frames{.stream = name,
                         .read = reading.counts.read,
                         .ended = {},
                         .reconnects = reading.reconnects,
-                        .running = reading.state == StreamState::kRunning};
+                        .running = reading.state == StreamState::kRunning,
+                        .webhook = {}};
     for (std::size_t i = 0; i < kFrameEnds; ++i) {
       const FrameEndName end = Name(static_cast<FrameEnd>(i));
       frames.ended.push_back({end.stage, end.reason, reading.counts.ends[i]});
+    }
+    for (std::size_t i = 0; webhook && i < kWebhookEnds; ++i) {
+      frames.webhook.emplace_back(Name(static_cast<WebhookEnd>(i)), webhook->ends[i]);
     }
     all.push_back(std::move(frames));
   }

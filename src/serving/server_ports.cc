@@ -37,7 +37,7 @@
 
 namespace tactus {
 
-Expected<OtlpAddress> CollectorOf(const ServeOptions& o) {
+Expected<HttpUrl> CollectorOf(const ServeOptions& o) {
   auto to = ParseOtlpUrl(o.otlp);
   if (!to) to.error().message = "--otlp: " + to.error().message;
   return to;

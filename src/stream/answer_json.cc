@@ -111,7 +111,7 @@ std::string ToJsonLine(const AnsweredFrame& frame, std::size_t most_elements) {
 }
 
 std::string ToJson(const std::string& name, const StreamConfig& config,
-                   const StreamReading& reading) {
+                   const StreamReading& reading, const WebhookReading* webhook) {
   LineJson frames = {{"read", reading.counts.read}};
   for (std::size_t i = 0; i < kFrameEnds; ++i) {
     const FrameEndName end = Name(static_cast<FrameEnd>(i));
@@ -129,6 +129,13 @@ std::string ToJson(const std::string& name, const StreamConfig& config,
                      {"p99", Rounded(ToMillis(reading.latency_p99))}}},
                    {"config", LineJson::parse(ToJson(config))}};
   if (!reading.error.empty()) json["error"] = reading.error;
+  if (webhook != nullptr) {
+    LineJson& told = json["webhook"];
+    for (std::size_t i = 0; i < kWebhookEnds; ++i) {
+      told[std::string(Name(static_cast<WebhookEnd>(i)))] = webhook->ends[i];
+    }
+    if (!webhook->error.empty()) told["error"] = webhook->error;
+  }
   return Written(json);
 }
 

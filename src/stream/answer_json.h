@@ -5,6 +5,7 @@
 #include <string>
 
 #include "stream/stream_runner.h"
+#include "stream/webhook.h"
 
 namespace tactus {
 
@@ -13,8 +14,8 @@ namespace tactus {
 // without its data, FP16, BF16 and what is no text too. Without a line feed.
 std::string ToJsonLine(const AnsweredFrame& frame, std::size_t most_elements = 4096);
 
-// A stream's name, configuration, state and counters.
+// A stream's name, configuration, state and counters; what became of its answers at its webhook.
 std::string ToJson(const std::string& name, const StreamConfig& config,
-                   const StreamReading& reading);
+                   const StreamReading& reading, const WebhookReading* webhook = nullptr);
 
 }  // namespace tactus

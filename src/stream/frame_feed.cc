@@ -41,6 +41,11 @@ bool FeedWatcher::left() const {
   return left_;
 }
 
+std::uint64_t FeedWatcher::missed() const {
+  const std::lock_guard lock(mutex_);
+  return missed_;
+}
+
 void FeedWatcher::Put(std::shared_ptr<const std::string> piece) {
   Ready ready;
   {
@@ -48,7 +53,10 @@ void FeedWatcher::Put(std::shared_ptr<const std::string> piece) {
     if (left_ || ended_) return;
     if (!ready_) {
       const std::size_t most = kind_ == FeedKind::kPictures ? 1 : kMostPieces;
-      if (pieces_.size() >= most) pieces_.pop_front();
+      if (pieces_.size() >= most) {
+        pieces_.pop_front();
+        ++missed_;
+      }
       pieces_.push_back(std::move(piece));
       return;
     }
@@ -102,7 +110,8 @@ std::vector<std::shared_ptr<FeedWatcher>> FrameFeed::WatchersOf(FeedKind kind) {
 }
 
 void FrameFeed::Publish(const AnsweredFrame& frame) {
-  const bool tells = !WatchersOf(FeedKind::kEvents).empty();
+  const bool tells =
+      !WatchersOf(FeedKind::kEvents).empty() || !WatchersOf(FeedKind::kLines).empty();
   const bool draws = !WatchersOf(FeedKind::kPictures).empty();
   if (!tells && !draws) return;
   const auto kept = std::make_shared<const Kept>(Kept{.stream = frame.stream,
@@ -148,9 +157,12 @@ void FrameFeed::Tell(const Kept& kept) {
                             .end = kept.end,
                             .answer = kept.answer,
                             .jpeg = kept.jpeg};
-  const auto event =
-      std::make_shared<const std::string>(fmt::format("data: {}\n\n", ToJsonLine(frame)));
-  for (const auto& watcher : WatchersOf(FeedKind::kEvents)) watcher->Put(event);
+  const auto line = std::make_shared<const std::string>(ToJsonLine(frame));
+  for (const auto& watcher : WatchersOf(FeedKind::kLines)) watcher->Put(line);
+  const auto events = WatchersOf(FeedKind::kEvents);
+  if (events.empty()) return;
+  const auto event = std::make_shared<const std::string>(fmt::format("data: {}\n\n", *line));
+  for (const auto& watcher : events) watcher->Put(event);
 }
 
 void FrameFeed::Draw(const Kept& kept) {

@@ -19,6 +19,7 @@ namespace tactus {
 
 enum class FeedKind : std::uint8_t {
   kEvents,    // server-sent events, a line of JSON each
+  kLines,     // the lines of JSON alone
   kPictures,  // parts of multipart/x-mixed-replace with kPictureBoundary, a JPEG each
 };
 inline constexpr std::string_view kPictureBoundary = "tactus-frame";
@@ -39,6 +40,8 @@ class FeedWatcher {
   // Nothing is asked for any more; what was asked for never comes.
   void Leave();
   bool left() const;
+  // Pieces that were left out so far.
+  std::uint64_t missed() const;
 
   void Put(std::shared_ptr<const std::string> piece);
   void End();
@@ -48,6 +51,7 @@ class FeedWatcher {
   mutable std::mutex mutex_;
   std::deque<std::shared_ptr<const std::string>> pieces_;  // shared by all watchers
   Ready ready_;
+  std::uint64_t missed_ = 0;
   bool ended_ = false;
   bool left_ = false;
 };

@@ -69,9 +69,9 @@ class Fields {
   std::string problem_;
 };
 
-constexpr std::array kKeys = {"source",      "model",    "url",       "ca",     "token_file",
-                              "fps",         "every",    "queue",     "slo_ms", "in_flight",
-                              "reconnect_s", "attempts", "timeout_s", "loop",   "realtime"};
+constexpr std::array kKeys = {
+    "source", "model",     "url",         "ca",       "token_file", "fps",  "every",    "queue",
+    "slo_ms", "in_flight", "reconnect_s", "attempts", "timeout_s",  "loop", "realtime", "webhook"};
 
 StreamConfig ReadFields(Fields& fields) {
   StreamConfig config;
@@ -80,6 +80,12 @@ StreamConfig ReadFields(Fields& fields) {
   fields.Text("url", config.server.url);
   fields.Text("ca", config.server.ca);
   fields.Text("token_file", config.server.token_file);
+  std::string webhook;
+  fields.Text("webhook", webhook);
+  config.webhook = ParseHttpUrl(webhook, 80);
+  if (!webhook.empty() && !config.webhook) {
+    fields.Complain("webhook", "an address such as http://HOST:PORT/PATH; https is not spoken");
+  }
   fields.Number("fps", 0, 1000, config.flow.most_rate);
   fields.Whole("every", 1, 100'000, config.flow.every);
   fields.Whole("queue", 1, 64, config.flow.queue);
@@ -149,6 +155,9 @@ std::string ToJson(const StreamConfig& config) {
   if (!config.server.url.empty()) json["url"] = config.server.url;
   if (!config.server.ca.empty()) json["ca"] = config.server.ca;
   if (!config.server.token_file.empty()) json["token_file"] = config.server.token_file;
+  // Its path may be a secret.
+  if (config.webhook)
+    json["webhook"] = fmt::format("http://{}/***", config.webhook->endpoint.text());
   return json.dump(-1, ' ', false, ConfigJson::error_handler_t::replace);
 }
 

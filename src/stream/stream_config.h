@@ -3,10 +3,12 @@
 //   {"source": "rtsp://camera.example/1", "model": "street", "fps": 10, "slo_ms": 300}
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/expected.h"
+#include "http_client/post.h"
 #include "stream/frame_flow.h"
 #include "stream/reconnect.h"
 #include "stream/remote_server.h"
@@ -17,7 +19,8 @@ namespace tactus {
 struct StreamConfig {
   SourceOptions source;
   std::string model;
-  RemoteServer server;  // another one; without a url: this one
+  RemoteServer server;             // another one; without a url: this one
+  std::optional<HttpUrl> webhook;  // where each answer is sent
   // flow.slo 0: as long as the pipeline promises.
   FlowOptions flow{.slo = Duration{}};
   ReconnectOptions reconnect;

@@ -14,7 +14,7 @@ TEST(StreamConfig, ReadsEachKey) {
       R"({"source": "a.mp4", "model": "street", "url": "host:8001", "ca": "ca.pem",
           "token_file": "token", "fps": 12.5, "every": 2, "queue": 3, "in_flight": 4,
           "slo_ms": 250, "reconnect_s": 0.5, "attempts": 6, "timeout_s": 7, "loop": true,
-          "realtime": false})");
+          "realtime": false, "webhook": "http://[::1]/api/secret"})");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->source.source, "a.mp4");
   EXPECT_EQ(config->source.timeout, Seconds(7));
@@ -31,6 +31,10 @@ TEST(StreamConfig, ReadsEachKey) {
   EXPECT_EQ(config->reconnect.attempts, 6);
   EXPECT_TRUE(config->loop);
   EXPECT_FALSE(config->realtime);
+  ASSERT_TRUE(config->webhook);
+  EXPECT_EQ(config->webhook->endpoint.text(), "[::1]:80");
+  EXPECT_EQ(config->webhook->path, "/api/secret");
+  EXPECT_THAT(ToJson(*config), HasSubstr(R"("webhook":"http://[::1]:80/***")"));
   const auto again = ParseStreamConfig(ToJson(*config));
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(ToJson(*again), ToJson(*config));
@@ -61,6 +65,10 @@ TEST(StreamConfig, SaysWhichKeyIsWrongAndWhatItTakes) {
       {R"({"source": "a", "model": "m", "queue": null})", "'queue'"},
       {R"({"source": "a", "model": "m", "reconnect_s": 0})", "'reconnect_s'"},
       {R"({"source": "a", "model": "m", "loop": 1})", "'loop' must be true or false"},
+      {R"({"source": "a", "model": "m", "webhook": "https://a/b"})",
+       "'webhook' must be an address"},
+      {R"({"source": "a", "model": "m", "webhook": "http://:80/"})",
+       "'webhook' must be an address"},
       {R"({"source": "http://a/", "model": "m", "loop": true})", "'loop' must be left out"},
       {R"({"source": "ftp://me:secret@x/y", "model": "m"})",
        "the source 'ftp://***@x/y': no such kind; give a path, or"}};

@@ -1,6 +1,7 @@
 #include "stream/stream_set.h"
 
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -26,6 +27,9 @@ Status StreamSet::Start(Entry& entry, const std::string& name, const StreamConfi
   }
   entry.feed = std::make_unique<FrameFeed>();
   FrameFeed* const feed = entry.feed.get();
+  if (config.webhook) {
+    entry.webhook = std::make_unique<Webhook>(*config.webhook, feed->Watch(FeedKind::kLines));
+  }
   auto runner = std::make_unique<StreamRunner>(
       name, config,
       StreamParts{.sink = std::move(sink),
@@ -195,7 +199,9 @@ Expected<std::string> StreamSet::Json(const std::string& name) const {
     return ToJson(name, awaited->second.config, StreamReading{.error = awaited->second.why});
   }
   const StreamRunner& runner = *(*entry)->runner;
-  return ToJson(name, runner.config(), runner.reading());
+  if (!(*entry)->webhook) return ToJson(name, runner.config(), runner.reading());
+  const WebhookReading webhook = (*entry)->webhook->reading();
+  return ToJson(name, runner.config(), runner.reading(), &webhook);
 }
 
 Expected<std::shared_ptr<FeedWatcher>> StreamSet::Watch(const std::string& name,
@@ -205,7 +211,7 @@ Expected<std::shared_ptr<FeedWatcher>> StreamSet::Watch(const std::string& name,
   return (*entry)->feed->Watch(kind);
 }
 
-std::vector<std::pair<std::string, StreamReading>> StreamSet::readings() const {
+std::vector<StreamSet::Reading> StreamSet::readings() const {
   std::vector<std::pair<std::string, std::shared_ptr<Entry>>> entries;
   {
     const std::lock_guard lock(mutex_);
@@ -213,8 +219,11 @@ std::vector<std::pair<std::string, StreamReading>> StreamSet::readings() const {
       if (entry != nullptr) entries.emplace_back(name, entry);
     }
   }
-  std::vector<std::pair<std::string, StreamReading>> readings;
-  for (const auto& [name, entry] : entries) readings.emplace_back(name, entry->runner->reading());
+  std::vector<Reading> readings;
+  for (const auto& [name, entry] : entries) {
+    Reading& reading = readings.emplace_back(name, entry->runner->reading());
+    if (entry->webhook) reading.webhook = entry->webhook->reading();
+  }
   return readings;
 }
 

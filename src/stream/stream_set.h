@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/expected.h"
@@ -19,6 +18,7 @@
 #include "stream/frame_feed.h"
 #include "stream/kept_streams.h"
 #include "stream/stream_runner.h"
+#include "stream/webhook.h"
 
 namespace tactus {
 
@@ -54,12 +54,18 @@ class StreamSet {
   std::string ListJson() const;
   Expected<std::string> Json(const std::string& name) const;
   Expected<std::shared_ptr<FeedWatcher>> Watch(const std::string& name, FeedKind kind) const;
-  std::vector<std::pair<std::string, StreamReading>> readings() const;
+  struct Reading {
+    std::string name;
+    StreamReading frames;
+    std::optional<WebhookReading> webhook;  // where it has one
+  };
+  std::vector<Reading> readings() const;
 
  private:
   struct Entry {
     std::unique_ptr<StreamRunner> runner;  // null while it is being added
     std::unique_ptr<FrameFeed> feed;
+    std::unique_ptr<Webhook> webhook;  // null: none
     ~Entry() {
       if (feed) feed->End();
       runner.reset();  // its answers go to the feed

@@ -1,10 +1,12 @@
 """Video streams: the command, REST, events and pictures, sources that freeze or hang up."""
 
 import contextlib
+import http.server
 import json
 import pathlib
 import subprocess
 import tempfile
+import threading
 import unittest
 import urllib.error
 import urllib.request
@@ -12,8 +14,11 @@ import urllib.request
 import browser
 import serving
 from cameras import JPEGS, Cameras, recording, wait_until
-from rtsp_camera import RtspCamera
+from h264 import H264
+from rtsp_camera import Jpeg, RtspCamera
 from serving import TACTUS, WAIT_S, add_model, identity_config, make_certificate
+
+FEED_KEEPS = 64  # answers that wait for a watcher or a webhook
 
 
 def make_repository(root):
@@ -24,6 +29,44 @@ def make_repository(root):
               'input [ { name: "jpeg" data_type: TYPE_UINT8 dims: [ -1 ] } ]\n'
               'output [ { name: "boxes" data_type: TYPE_FP32 dims: [ 1, 4 ] } ]\n'
               'parameters { key: "slo_ms" value: { string_value: "60000" } }\n')
+
+
+class Receiver:
+    """A webhook: busy at first; /no refuses, /hang never answers while it is there."""
+
+    def __init__(self):
+        self.frames = []
+        gone = self.gone = threading.Event()
+        frames = self.frames
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                line = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                if self.path.endswith("/hang"):
+                    gone.wait()
+                    return
+                frames.append(line["frame"])
+                refused = self.path.endswith("/no")
+                self.send_response(404 if refused else 503 if len(frames) == 1 else 200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/answers"
+        self.thread = threading.Thread(target=self.server.serve_forever)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.gone.set()
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
 
 
 class StreamsTest(unittest.TestCase):
@@ -157,18 +200,50 @@ class StreamsTest(unittest.TestCase):
             page.await_true("document.querySelector('#streams td:nth-child(5)').textContent > '0'")
             self.assertEqual(page.errors, [])
 
+    def test_answers_go_to_a_webhook(self):
+        with Receiver() as receiver:
+            self.add("told", source=self.cameras.url("live/25"), webhook=receiver.url)
+            wait_until(lambda: len(receiver.frames) >= 10, "the webhook has ten answers")
+            self.assertEqual(receiver.frames[0], receiver.frames[1])  # it was busy at first
+            told = receiver.frames[1:]
+            self.assertEqual(told, sorted(set(told)))
+        stream = self.read("told")
+        self.assertGreaterEqual(stream["webhook"]["sent"], 8)
+        self.assertEqual(stream["webhook"]["refused"], 0)
+        self.assertTrue(stream["config"]["webhook"].endswith("/***"), stream["config"])
+        self.assertGreaterEqual(self.server.metric("tactus_stream_webhook_total", stream="told",
+                                                   outcome="sent"), 8)
+        wait_until(lambda: "error" in self.read("told")["webhook"], "its receiver has gone")
+
+    def test_a_webhook_that_refuses_or_hangs_holds_up_nobody(self):
+        with Receiver() as receiver:
+            self.add("refused", source=self.cameras.url("live/25"), webhook=receiver.url + "/no")
+            self.add("hung", source=self.cameras.url("live/25"), webhook=receiver.url + "/hang")
+            wait_until(lambda: self.read("refused")["webhook"]["refused"] >= 3, "three refusals")
+            self.assertIn("404", self.read("refused")["webhook"]["error"])
+            self.await_served("hung", FEED_KEEPS + 20)
+            wait_until(lambda: self.read("hung")["webhook"]["missed"] > 0, "some were pushed out")
+            self.assertEqual(self.read("hung")["webhook"]["sent"], 0)
+            self.remove("hung")  # returns although the receiver does not
+
     def test_a_camera_over_rtsp_is_followed_and_missed(self):
-        jpeg = (serving.SOURCE / "tests/data/frame.jpg").read_bytes()
-        camera = RtspCamera(jpeg)
+        jpeg = Jpeg((serving.SOURCE / "tests/data/frame.jpg").read_bytes())
+        for name, video in (("yard", jpeg), ("hall", H264())):
+            with self.subTest(name):
+                self.follow_rtsp(name, video)
+
+    def follow_rtsp(self, name, video):
+        camera = RtspCamera(video)
         try:
-            self.add("yard", source=camera.url(), reconnect_s=0.05)
-            self.await_served("yard", 5)
-            with urllib.request.urlopen(f"http://{self.server.http}/v2/streams/yard/video",
-                                        timeout=WAIT_S) as video:
-                self.assertEqual(video.readline(), b"--tactus-frame\r\n")
+            self.add(name, source=camera.url(), reconnect_s=0.05)
+            # Of H.264 these are whole pictures and others that cannot be decoded without them.
+            self.await_served(name, 15)
+            with urllib.request.urlopen(f"http://{self.server.http}/v2/streams/{name}/video",
+                                        timeout=WAIT_S) as pictures:
+                self.assertEqual(pictures.readline(), b"--tactus-frame\r\n")
         finally:
             camera.__exit__()
-        state = wait_until(lambda: (s := self.read("yard"))["state"] == "waiting" and s,
+        state = wait_until(lambda: (s := self.read(name))["state"] == "waiting" and s,
                            "the camera is missed")
         self.assertEqual(state["frames"]["decode"]["corrupt"], 0)
 

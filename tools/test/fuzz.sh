@@ -31,8 +31,8 @@ run() {
     echo "ok $target: ${runs:-?} inputs, $(ls "$corpus" | wc -l) worth keeping"
     return 0
   fi
-  printf '%s\n' "FINDING in $target:" \
-    "$(grep -E 'ERROR|SUMMARY|runtime error|CHECK\(|Test unit written|^Base64|^    #[0-9] ' "$log" | head -n 20)" \
+  local told='ERROR|SUMMARY|runtime error|CHECK\(|Test unit written|^Base64|^    #[0-9] '
+  printf '%s\n' "FINDING in $target:" "$(grep -E "$told" "$log" | head -n 20)" \
     "  again: $program $(sed -n 's/.*Test unit written to //p' "$log" | head -n 1)"
   return 1
 }

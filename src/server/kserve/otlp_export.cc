@@ -115,29 +115,16 @@ bool IsBusy(int status) { return status == 429 || status == 502 || status == 503
 
 }  // namespace
 
-Expected<OtlpAddress> ParseOtlpUrl(std::string_view url) {
-  constexpr std::string_view kScheme = "http://";
-  constexpr std::string_view kPort = "4318";
-  const auto wrong = [&] {
+Expected<HttpUrl> ParseOtlpUrl(std::string_view url) {
+  auto to = ParseHttpUrl(url, 4318);
+  if (!to) {
     return InvalidArgument(
         fmt::format("'{}' is no address of a collector: write http://HOST:4318, where it takes "
                     "OTLP over HTTP (https is not spoken: let a collector on this machine do that)",
                     url));
-  };
-  const auto strange = [](char c) { return c <= ' ' || c > '~'; };
-  if (!url.starts_with(kScheme) || std::ranges::any_of(url, strange)) return wrong();
-  const std::string_view rest = url.substr(kScheme.size());
-  const std::size_t slash = std::min(rest.find('/'), rest.size());
-  std::string place(rest.substr(0, slash));
-  const std::size_t bracket = place.rfind(']');
-  if (place.find(':', bracket == place.npos ? 0 : bracket) == place.npos) {
-    place += fmt::format(":{}", kPort);
   }
-  const auto endpoint = ParseHostPort(place);
-  if (!endpoint || endpoint->host.empty() || endpoint->port == 0) return wrong();
-  const std::string_view path = rest.substr(slash);
-  return OtlpAddress{{endpoint->host, std::to_string(endpoint->port)},
-                     path.size() > 1 ? std::string(path) : "/v1/traces"};
+  if (to->path.size() <= 1) to->path = "/v1/traces";
+  return *std::move(to);
 }
 
 std::string OtlpBody(std::span<const Trace> traces, std::chrono::nanoseconds since_1970,
@@ -156,7 +143,7 @@ std::string OtlpBody(std::span<const Trace> traces, std::chrono::nanoseconds sin
 
 std::size_t SpansOf(const Trace& trace) { return 1 + trace.steps.size() + (trace.compute ? 2 : 0); }
 
-OtlpExporter::OtlpExporter(OtlpAddress to, std::function<void(const std::string&)> say,
+OtlpExporter::OtlpExporter(HttpUrl to, std::function<void(const std::string&)> say,
                            std::function<void(std::uint64_t)> lost)
     : to_(std::move(to)),
       say_(std::move(say)),

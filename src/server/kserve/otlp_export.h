@@ -22,14 +22,9 @@
 
 namespace tactus {
 
-struct OtlpAddress {
-  HttpEndpoint endpoint;
-  std::string path;
-};
-
 // "http://collector:4318": the port is 4318 and the path /v1/traces where none is said. An error
 // for anything else, "https://" too.
-Expected<OtlpAddress> ParseOtlpUrl(std::string_view url);
+Expected<HttpUrl> ParseOtlpUrl(std::string_view url);
 
 // The body of a POST: a span of kind SERVER for each trace, in its caller's trace or in one of its
 // own, and under it "queue" and "compute" where it ran once, and an ensemble's steps. `since_1970`:
@@ -49,7 +44,7 @@ class OtlpExporter final : public TraceSink {
   static constexpr std::size_t kMostSpans = 16384;  // that wait or are under way
 
   // `say`: as TraceFile's. `lost`: told of spans that the collector does not get.
-  OtlpExporter(OtlpAddress to, std::function<void(const std::string&)> say,
+  OtlpExporter(HttpUrl to, std::function<void(const std::string&)> say,
                std::function<void(std::uint64_t)> lost);
   // Sends the rest, as far as that goes in two seconds or so.
   ~OtlpExporter() override;
@@ -72,7 +67,7 @@ class OtlpExporter final : public TraceSink {
   void Lose(std::uint64_t spans, const std::string& why);
   void Say(const std::string& what) const;
 
-  const OtlpAddress to_;
+  const HttpUrl to_;
   const std::function<void(const std::string&)> say_;
   const std::function<void(std::uint64_t)> tell_lost_;
 

@@ -263,7 +263,8 @@ TEST(ServingMetrics, AStreamsFramesAreShownByStageAndReason) {
                       .read = 12,
                       .ended = {{"queue", "newer", 7}, {"answer", "served", 5}},
                       .reconnects = 2,
-                      .running = true}};
+                      .running = true,
+                      .webhook = {{"sent", 4}, {"missed", 1}}}};
   metrics.Watch([&] { return reading; });
   const std::string text = metrics.Text();
   EXPECT_EQ(Value(text, R"(tactus_stream_frames_read_total{stream="door"})"), 12);
@@ -272,6 +273,7 @@ TEST(ServingMetrics, AStreamsFramesAreShownByStageAndReason) {
   EXPECT_EQ(Value(text, frames + R"("answer",reason="served"})"), 5);
   EXPECT_EQ(Value(text, R"(tactus_stream_reconnects_total{stream="door"})"), 2);
   EXPECT_EQ(Value(text, R"(tactus_stream_running{stream="door"})"), 1);
+  EXPECT_EQ(Value(text, R"(tactus_stream_webhook_total{stream="door",outcome="missed"})"), 1);
 }
 
 // Without these, a source's page would not say that its frames are lost on the way.

@@ -16,6 +16,9 @@ std::vector<MetricFamily> StreamFamilies(const std::vector<StreamFrames>& stream
              MetricType::Counter);
   MetricFamily running = Family("tactus_stream_running",
                                 "1 while the stream's source brings frames.", MetricType::Gauge);
+  MetricFamily webhook =
+      Family("tactus_stream_webhook_total",
+             "Answers of the stream by what became of them at its webhook.", MetricType::Counter);
   for (const StreamFrames& stream : streams) {
     const Labels name{{"stream", stream.stream}};
     Add(read, name, static_cast<double>(stream.read));
@@ -27,8 +30,14 @@ std::vector<MetricFamily> StreamFamilies(const std::vector<StreamFrames>& stream
       labels.push_back({"reason", std::string(end.reason)});
       Add(ended, std::move(labels), static_cast<double>(end.count));
     }
+    for (const auto& [outcome, count] : stream.webhook) {
+      Labels labels = name;
+      labels.push_back({"outcome", std::string(outcome)});
+      Add(webhook, std::move(labels), static_cast<double>(count));
+    }
   }
-  return {std::move(read), std::move(ended), std::move(reconnects), std::move(running)};
+  return {std::move(read), std::move(ended), std::move(reconnects), std::move(running),
+          std::move(webhook)};
 }
 
 }  // namespace tactus
