@@ -65,6 +65,11 @@ void FeedWatcher::Put(std::shared_ptr<const std::string> piece) {
   ready(*piece);
 }
 
+void FeedWatcher::Miss() {
+  const std::lock_guard lock(mutex_);
+  ++missed_;
+}
+
 void FeedWatcher::End() {
   Ready ready;
   {
@@ -110,8 +115,8 @@ std::vector<std::shared_ptr<FeedWatcher>> FrameFeed::WatchersOf(FeedKind kind) {
 }
 
 void FrameFeed::Publish(const AnsweredFrame& frame) {
-  const bool tells =
-      !WatchersOf(FeedKind::kEvents).empty() || !WatchersOf(FeedKind::kLines).empty();
+  const auto lines = WatchersOf(FeedKind::kLines);
+  const bool tells = !lines.empty() || !WatchersOf(FeedKind::kEvents).empty();
   const bool draws = !WatchersOf(FeedKind::kPictures).empty();
   if (!tells && !draws) return;
   const auto kept = std::make_shared<const Kept>(Kept{.stream = frame.stream,
@@ -124,7 +129,10 @@ void FrameFeed::Publish(const AnsweredFrame& frame) {
   {
     const std::lock_guard lock(mutex_);
     if (tells) events_.push_back(kept);
-    if (events_.size() > FeedWatcher::kMostPieces) events_.pop_front();
+    if (events_.size() > FeedWatcher::kMostPieces) {
+      events_.pop_front();
+      for (const auto& watcher : lines) watcher->Miss();
+    }
     // Answers may overtake each other.
     const std::uint64_t newest = std::max(drawn_, next_ ? next_->number : 0);
     if (draws && frame.number > newest) next_ = kept;

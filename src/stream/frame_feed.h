@@ -44,6 +44,8 @@ class FeedWatcher {
   std::uint64_t missed() const;
 
   void Put(std::shared_ptr<const std::string> piece);
+  // One was left out before it was put.
+  void Miss();
   void End();
 
  private:

@@ -29,6 +29,12 @@ TEST(FeedWatcher, ASlowOneMissesTheOldest) {
   EXPECT_EQ(pieces.back(), "99");
 }
 
+TEST(FeedWatcher, CountsWhatItMissed) {
+  FeedWatcher watcher(FeedKind::kLines);
+  for (int i = 0; i < 100; ++i) Put(watcher, std::to_string(i));
+  EXPECT_EQ(watcher.missed(), 36u);
+}
+
 TEST(FeedWatcher, OfPicturesOnlyTheNewestWaits) {
   FeedWatcher watcher(FeedKind::kPictures);
   for (const char* piece : {"one", "two", "three"}) Put(watcher, piece);

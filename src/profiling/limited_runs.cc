@@ -1,0 +1,75 @@
+#include "profiling/limited_runs.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "platform/wall_clock.h"
+
+namespace tactus {
+namespace {
+
+constexpr auto kLookAgain = std::chrono::milliseconds(250);
+
+class OneAnswer final : public Completions {
+ public:
+  // Notifies under the lock: the waiter may destroy this as soon as it has the answer.
+  void Done(BatchId, BatchResult&& result) noexcept override {
+    const std::lock_guard lock(mutex_);
+    result_ = std::move(result);
+    answered_.notify_one();
+  }
+  // Once.
+  BatchResult Wait() {
+    std::unique_lock lock(mutex_);
+    answered_.wait(lock, [&] { return result_.has_value(); });
+    return *std::move(result_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable answered_;
+  std::optional<BatchResult> result_;
+};
+
+}  // namespace
+
+LimitedRuns::LimitedRuns(Engine& engine) : engine_(engine) {
+  if (engine.traits().terminates) {
+    watcher_ = std::jthread([this](const std::stop_token& stop) { Watch(stop); });
+  }
+}
+
+LimitedRuns::~LimitedRuns() = default;
+
+// It is not woken for each run: most are short.
+void LimitedRuns::Watch(const std::stop_token& stop) {
+  const WallClock clock;
+  std::unique_lock lock(mutex_);
+  while (!stop.stop_requested()) {
+    changed_.wait_for(lock, stop, kLookAgain, [] { return false; });
+    if (!current_ || clock.Now() < current_->until) continue;
+    current_->ended = true;
+    engine_.Terminate(current_->batch);
+  }
+}
+
+BatchResult LimitedRuns::Run(ModelHandle handle, const BatchJob& job, Duration longest) {
+  {
+    const std::lock_guard lock(mutex_);
+    current_ = Current{job.id, WallClock().Now() + longest};
+  }
+  OneAnswer answer;
+  engine_.Submit(handle, job, answer);
+  BatchResult result = answer.Wait();
+  const std::lock_guard lock(mutex_);
+  const bool ended = std::exchange(current_, std::nullopt)->ended;
+  if (ended && !result.status) {
+    result.status = Fail(ErrorCode::kCancelled,
+                         fmt::format("a run of made-up rows took more than {:g} s and was ended",
+                                     ToSeconds(longest)));
+  }
+  return result;
+}
+
+}  // namespace tactus
