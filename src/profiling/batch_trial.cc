@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "base/rng.h"
-#include "profiling/one_answer.h"
 
 namespace tactus {
 namespace {
@@ -57,19 +56,11 @@ constexpr std::array<Round, 5> kRounds{{
      .integers = {9, 1000, 99, 1000},
      .slack = 10},
 }};
+constexpr std::size_t kRowsOfLimit = 4;   // more are run only where they are known to be quick
 constexpr int kCounts = 2;                // of rows, by chance, beside those that are always tried
 constexpr int kRepeats = 3;               // of a row that differs, to see whether it wavers
 constexpr double kLeastOfAll = 0.01;      // of the largest row's numbers, where a row's are less
 constexpr double kNeighbourSlack = 0.01;  // for the same row, in the same place beside others
-
-bool HasOpenInput(const ModelSpec& spec) {
-  const std::size_t from = spec.max_batch > 0 ? 1 : 0;
-  return std::ranges::any_of(spec.inputs, [&](const TensorSpec& input) {
-    return !input.optional &&
-           std::ranges::any_of(input.dims.begin() + (input.dims.empty() ? 0 : from),
-                               input.dims.end(), [](auto dim) { return dim < 0; });
-  });
-}
 
 // Whether they differ in the first dimension at most.
 bool SameTail(const Shape& a, const Shape& b) {
@@ -89,22 +80,38 @@ Trial::Clock::time_point Trial::Now() const {
 
 bool Trial::TimeIsUp() const { return Now() - begin_ > kLongest; }
 
+// No run follows one that took too long: other rows may not end either.
 BatchResult Trial::Run(std::span<const RowInputs> rows, std::size_t exit) {
-  OneAnswer answer;
-  engine_.Submit(handle_,
-                 {BatchId{next_batch_++}, ModelId{}, ExitId{static_cast<ExitId::rep>(exit)}, rows},
-                 answer);
-  BatchResult result = answer.Wait();
+  if (endless_) return {.status = Fail(ErrorCode::kCancelled, failure_)};
+  const ExitId of{static_cast<ExitId::rep>(exit)};
+  const auto few = static_cast<int>(std::min<std::size_t>(rows.size(), kRowsOfLimit));
+  BatchResult result =
+      runs_.Run(engine_, handle_, {BatchId{next_batch_++}, ModelId{}, of, rows}, kLongestRun * few);
+  endless_ = !result.status && result.status.error().code == ErrorCode::kCancelled;
   if (result.status && result.output == nullptr) result.status = Internal("there is no output");
   if (!result.status) failure_ = result.status.error().message;
   return result;
+}
+
+Expected<SampleRow> Trial::Make(SampleDraw draw) const {
+  draw.present = present_;
+  return SampleRow::Make(spec_, draw);
+}
+
+bool Trial::HasOpenInput() const {
+  const std::size_t from = spec_.max_batch > 0 ? 1 : 0;
+  return std::ranges::any_of(spec_.inputs, [&](const TensorSpec& input) {
+    if (input.optional && std::ranges::find(present_, input.name) == present_.end()) return false;
+    const auto inner = std::span(input.dims).subspan(std::min(from, input.dims.size()));
+    return std::ranges::any_of(inner, [](auto dim) { return dim < 0; });
+  });
 }
 
 // The sizes that a graph's names tie together are stated once, by whoever states one of them.
 Trial::Shapes Trial::ShapesOf(std::int64_t first, std::int64_t size) const {
   const bool batches = spec_.max_batch > 0;
   std::map<std::string, std::int64_t, std::less<>> named;
-  const auto stated = SampleRow::Make(spec_, SampleDraw{});
+  const auto stated = Make({});
   if (stated) {
     const RowInputs row = stated->inputs();
     for (std::size_t i = 0; i < spec_.inputs.size(); ++i) {
@@ -138,7 +145,7 @@ bool Trial::TryShapes(Shapes shapes) {
     if (ElementCount(shape).value_or(kMostElements) >= kMostElements) return false;
   }
   spec_.found_shapes = std::move(shapes);
-  const auto row = SampleRow::Make(spec_, SampleDraw{});
+  const auto row = Make({});
   if (!row) {
     failure_ = row.error().message;
     return false;
@@ -157,7 +164,7 @@ bool Trial::TryShapes(Shapes shapes) {
 
 // From `size_` on.
 bool Trial::NextSize() {
-  const bool open = HasOpenInput(spec_);
+  const bool open = HasOpenInput();
   while (size_ < kSizes.size()) {
     const std::int64_t size = kSizes[size_++];
     Shapes shapes = ShapesOf(1, size);
@@ -173,7 +180,7 @@ bool Trial::FindSizes() {
   if (!spec_.found_shapes.empty() && TryShapes(spec_.found_shapes)) return true;
   size_ = 0;
   if (NextSize()) return true;
-  const bool open = HasOpenInput(spec_);
+  const bool open = HasOpenInput();
   for (std::size_t s = 0; !misshapen_ && open && spec_.max_batch == 0 && s < kSizes.size(); ++s) {
     if (TimeIsUp()) break;
     if (TryShapes(ShapesOf(kSizes[s], kSizes[s]))) return true;
@@ -197,10 +204,10 @@ bool Trial::DrawRows(std::size_t round, int integers) {
   alone_.clear();
   for (std::size_t r = 0; r < count; ++r) {
     if (r >= 2 && TimeIsUp()) break;
-    auto row = SampleRow::Make(spec_, SampleDraw{.seed = 100 * (round + 1) + r,
-                                                 .scale = integers > 0 ? plan.scales[r] : 1,
-                                                 .integers = std::min(integers, plan.integers[r]),
-                                                 .noise = plan.noise[r]});
+    auto row = Make({.seed = 100 * (round + 1) + r,
+                     .scale = integers > 0 ? plan.scales[r] : 1,
+                     .integers = std::min(integers, plan.integers[r]),
+                     .noise = plan.noise[r]});
     if (!row) return false;
     const RowInputs inputs = row->inputs();
     std::vector<std::shared_ptr<const BatchOutput>> outputs;
@@ -454,7 +461,11 @@ bool Trial::TryOrders(bool first) {
 
 BatchTrial Trial::TryBatch() {
   if (!FindSizes()) {
-    return {misshapen_ ? BatchTrial::End::kMisshapen : BatchTrial::End::kUntried, failure_};
+    return {.end = misshapen_ ? BatchTrial::End::kMisshapen
+                   : endless_ ? BatchTrial::End::kSilent
+                              : BatchTrial::End::kUntried,
+            .why = failure_,
+            .endless = endless_};
   }
   if (spec_.max_batch < 2) return {BatchTrial::End::kHolds, ""};
   const Shapes found = spec_.found_shapes;
@@ -462,9 +473,9 @@ BatchTrial Trial::TryBatch() {
   int doubtful = 0;
   for (std::size_t round = 0; round < kRounds.size() && !Late(); ++round) {
     // Another size, if there is one; the first that ran stays the model's.
-    if (round == 1 && HasOpenInput(spec_) && !NextSize()) spec_.found_shapes = found;
+    if (round == 1 && HasOpenInput() && !NextSize()) spec_.found_shapes = found;
     if (round == 2) spec_.found_shapes = found;
-    if (round == 3 && HasOpenInput(spec_) && !TryShapes(ShapesOf(1, kOddSize))) {
+    if (round == 3 && HasOpenInput() && !TryShapes(ShapesOf(1, kOddSize))) {
       spec_.found_shapes = found;
     }
     if (round == 4) spec_.found_shapes = found;
@@ -492,6 +503,9 @@ BatchTrial Trial::TryBatch() {
                           kLongestNeeded.count())};
   }
   if (ended_.end == BatchTrial::End::kHolds) TryLabels();
+  if (endless_ && ended_.end != BatchTrial::End::kMisshapen) {
+    ended_ = {BatchTrial::End::kSilent, failure_};
+  }
   if (ended_.end == BatchTrial::End::kHolds) TryChance();
   if (ended_.end == BatchTrial::End::kHolds) {
     bool silent = !varied_;
@@ -516,6 +530,7 @@ BatchTrial Trial::TryBatch() {
     }
   }
   ended_.rows = most_together_;
+  ended_.endless = endless_;
   ended_.labels = labels_;
   ended_.chance = NamesOfChance();
   ended_.same = NamesOfSame();
@@ -532,7 +547,7 @@ bool Trial::AlwaysMisshapen() {
       for (std::size_t r = 0; r < rows && always; ++r) {
         // Noise, zeros, and each in turn.
         const double of_row = scale < 0 ? static_cast<double>(r % 2) : scale;
-        auto row = SampleRow::Make(spec_, SampleDraw{r, of_row, scale == 0 ? 0 : 1});
+        auto row = Make({r, of_row, scale == 0 ? 0 : 1});
         if (row) made.push_back(*std::move(row));
       }
       std::vector<RowInputs> inputs;

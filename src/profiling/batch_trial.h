@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/engine.h"
+#include "profiling/limited_runs.h"
 #include "profiling/row_difference.h"
 #include "profiling/sample_row.h"
 
@@ -42,15 +43,19 @@ struct BatchTrial {
   std::string chance;
   // The outputs that were the same for all rows, alike: of these nothing is known.
   std::string same;
+  bool endless = false;  // a run was ended, for it took too long
 };
 
 class Trial {
  public:
-  // The batches are numbered from `first` on. All but the number outlive the trial.
-  Trial(Engine& engine, ModelHandle handle, ModelSpec& spec, std::uint64_t first)
+  // The batches are numbered from `first` on. Optional inputs are left out but for those `present`.
+  // All but the number outlive the trial.
+  Trial(Engine& engine, ModelHandle handle, ModelSpec& spec, std::uint64_t first,
+        std::span<const std::string> present = {})
       : engine_(engine),
         handle_(handle),
         spec_(spec),
+        present_(present),
         next_batch_(first),
         on_device_(engine.traits().device.has_value()),
         waits_(on_device_ || engine.traits().deferred || engine.traits().isolated) {}
@@ -85,6 +90,9 @@ class Trial {
   };
 
   BatchResult Run(std::span<const RowInputs> rows, std::size_t exit = 0);
+  Expected<SampleRow> Make(SampleDraw draw) const;
+  // Whether a size of a row is open, of inputs that the rows have.
+  bool HasOpenInput() const;
   bool TryShapes(Shapes shapes);
   Shapes ShapesOf(std::int64_t first, std::int64_t size) const;
   bool NextSize();
@@ -106,8 +114,8 @@ class Trial {
   bool TryFew();
   // Rows that have some of their numbers in common. False: the trial has ended.
   bool TryShared();
-  // Draws `sharing` such rows, and one that is unlike them.
-  bool DrawShared(std::size_t round, std::size_t sharing);
+  // Draws `alike` rows that are like each other, and one that is unlike them.
+  bool DrawShared(std::size_t round, std::size_t alike);
   // Many more rows beside different neighbours, alone, in other places and among fewer, where
   // answers may be labels. False: the trial has ended.
   bool TryLabels();
@@ -177,6 +185,8 @@ class Trial {
   Engine& engine_;
   const ModelHandle handle_;
   ModelSpec& spec_;
+  const std::span<const std::string> present_;
+  LimitedRuns runs_;
   std::uint64_t next_batch_;
   const bool on_device_;
   const bool waits_;  // for what runs elsewhere
@@ -188,6 +198,7 @@ class Trial {
   bool misshapen_ = false;  // it ran, and had not one row
   bool enough_ = false;     // the least has run
   bool few_ = false;        // this round, a few numbers differed
+  bool endless_ = false;    // a run took too long
   bool differs_ = false;
   double largest_ = 0;
   std::string unlike_;  // the outputs of chance that are spread otherwise among others

@@ -87,15 +87,15 @@ bool Trial::DrawNear(std::size_t round, std::size_t neighbours, bool large) {
     if (!first && r != round % (neighbours + 1)) continue;
     const bool other = r == neighbours;
     const bool last = r + 1 == neighbours;
-    auto row = SampleRow::Make(spec_, SampleDraw{.seed = 100 * (round + kRoundsBefore + 1) + r,
-                                                 .scale = other  ? 0.1
-                                                          : last ? 3.0
-                                                                 : 1.0,
-                                                 .integers = !large  ? 9
-                                                             : other ? 25
-                                                             : last  ? 255
-                                                                     : 99,
-                                                 .noise = kNoise[round % kNoise.size()]});
+    auto row = Make({.seed = 100 * (round + kRoundsBefore + 1) + r,
+                     .scale = other  ? 0.1
+                              : last ? 3.0
+                                     : 1.0,
+                     .integers = !large  ? 9
+                                 : other ? 25
+                                 : last  ? 255
+                                         : 99,
+                     .noise = kNoise[round % kNoise.size()]});
     if (!row) return false;
     if (first) {
       rows_.push_back(*std::move(row));

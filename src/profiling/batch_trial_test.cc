@@ -242,6 +242,105 @@ TEST(BatchTrial, ADependenceOnRowsThatHaveANumberInCommonShows) {
   }
 }
 
+// Near duplicates of pictures: of rows that are made up by chance none is near another.
+TEST(BatchTrial, ADependenceOnRowsThatAreNearlyTheSameShows) {
+  GraphEngine engine([](const Table& rows) {
+    Table out = rows;
+    for (auto& row : out) {
+      float near = 0;
+      for (const auto& other : rows) {
+        float apart = 0;
+        for (std::size_t i = 0; i < row.size(); ++i) apart += std::abs(row[i] - other[i]);
+        if (apart < 0.02f * static_cast<float>(row.size())) ++near;
+      }
+      row[0] = near;
+    }
+    return std::optional(out);
+  });
+  ModelSpec spec = AssumedSpec(4);
+  spec.inputs[0].dims = {-1, 3072};
+  const auto tried = TryGraph(engine, spec);
+  ASSERT_TRUE(tried);
+  EXPECT_EQ(tried->spec.max_batch, 0);
+  EXPECT_THAT(Said(*tried), HasSubstr(kDepends));
+}
+
+// Seconds since a day ago, numbers of 16 bits: a graph may take another way for all rows where one
+// is so large.
+TEST(BatchTrial, ADependenceOnRowsOfAnySizeShows) {
+  for (const DataType type : {DataType::kFp32, DataType::kInt32}) {
+    GraphEngine engine([](const Table& rows) {
+      float most = 0;
+      for (const auto& row : rows) most = std::max(most, std::ranges::max(row));
+      Table out = rows;
+      for (auto& row : out) row[0] = most > 86'400 ? 1 : row[1];
+      return std::optional(out);
+    });
+    ModelSpec spec = GraphSpec(-1);
+    spec.inputs[0].type = type;
+    const auto tried = TryGraph(engine, spec);
+    ASSERT_TRUE(tried);
+    EXPECT_EQ(tried->spec.max_batch, 0) << Name(type);
+    EXPECT_THAT(Said(*tried), HasSubstr(kDepends));
+  }
+}
+
+ModelSpec SpecWithOptional(int max_batch) {
+  ModelSpec spec = AssumedSpec(max_batch);
+  spec.inputs.push_back({"bias", DataType::kFp32, {-1, 8}});
+  spec.inputs.back().optional = true;
+  return spec;
+}
+
+// Rows that leave it out do not depend on each other.
+TEST(BatchTrial, OptionalInputsAreTriedToo) {
+  GraphEngine engine([](const Table& rows) {
+    Table out = rows;
+    for (std::size_t r = 0; r < rows.size() && rows[0].size() > 8; ++r) out[r][0] += rows[0][8];
+    return std::optional(out);
+  });
+  const auto tried = TryGraph(engine, SpecWithOptional(4));
+  ASSERT_TRUE(tried);
+  EXPECT_EQ(tried->spec.max_batch, 0);
+  EXPECT_THAT(Said(*tried), HasSubstr("with its optional input 'bias': answers depend"));
+
+  ModelSpec declared = SpecWithOptional(4);
+  declared.batch_origin = BatchOrigin::kDeclared;
+  const auto warned = TryGraph(engine, declared);
+  ASSERT_TRUE(warned);
+  EXPECT_EQ(warned->spec.max_batch, 4);
+  EXPECT_THAT(Said(*warned), HasSubstr("with its optional input 'bias': answers depend"));
+
+  GraphEngine independent(Each([](float x, float) { return 2 * x; }));
+  const auto kept = TryGraph(independent, SpecWithOptional(4));
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->spec.max_batch, 4);
+
+  GraphEngine refuses(
+      [](const Table& rows) { return rows[0].size() > 8 ? std::nullopt : std::optional(rows); });
+  const auto unknown = TryGraph(refuses, SpecWithOptional(4));
+  ASSERT_TRUE(unknown);
+  EXPECT_EQ(unknown->spec.max_batch, 0);
+  EXPECT_THAT(Said(*unknown), HasSubstr("could not be tried (with its optional input 'bias': "));
+}
+
+// A graph may iterate until its numbers converge: nobody is to wait for those that never do.
+TEST(BatchTrial, ARunThatDoesNotEndIsTheLast) {
+  for (const int max_batch : {-1, 0, 4}) {
+    GraphEngine engine(
+        [](const Table& rows) { return rows[0][0] < 0 ? std::nullopt : std::optional(rows); });
+    engine.endless = true;
+    ModelSpec spec = GraphSpec(max_batch);
+    if (max_batch == 4) spec.inputs[0].dims = {-1, 8};
+    const auto tried = TryGraph(engine, spec);
+    ASSERT_TRUE(tried);
+    EXPECT_EQ(tried->spec.max_batch, std::max(max_batch, 0));
+    EXPECT_THAT(Said(*tried), HasSubstr("it was ended"));
+    EXPECT_LE(engine.runs, 10);
+    EXPECT_FALSE(tried->untried) << "it is not tried again";
+  }
+}
+
 TEST(BatchTrial, AnAssumedBatchOfAConfigurationIsGivenUpWhereItIsNone) {
   for (const float weight : {0.0f, 1.0f}) {
     GraphEngine engine(Each([=](float x, float mean) { return x - weight * mean; }));

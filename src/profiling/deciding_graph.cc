@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <fstream>
 #include <istream>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,43 +23,51 @@ constexpr std::array<std::string_view, 15> kDeciding{
     "Round",          "Sign",   "Greater",
     "Less",           "Where",  "NonMaxSuppression"};
 
-bool Decides(std::string_view text) {
-  return std::ranges::any_of(kDeciding, [&](std::string_view name) { return text.contains(name); });
+constexpr std::array<std::string_view, 8> kSizing{
+    "Range", "ConstantOfShape", "Expand", "Tile", "OneHot", "Loop", "Pad", "Window"};
+
+using Operators = std::span<const std::string_view>;
+
+bool Holds(std::string_view text, Operators operators) {
+  return std::ranges::any_of(operators, [&](std::string_view name) { return text.contains(name); });
 }
 
-}  // namespace
-
-bool NamesDeciding(std::istream& onnx, std::uint64_t size) {
+bool Names(std::istream& onnx, std::uint64_t size, Operators operators) {
   constexpr std::uint64_t kOperator = 4;
   constexpr std::uint64_t kLongestText = 256;
   OnnxWalk walk(onnx);
-  bool decides = false;
+  bool named = false;
   walk.Run(size, [&](const OnnxWalk::Field& field) {
-    if (decides || field.of != OnnxMessage::kNode || field.number != kOperator) return;
-    decides = field.length <= kLongestText && Decides(walk.Text(field));
+    if (named || field.of != OnnxMessage::kNode || field.number != kOperator) return;
+    named = field.length <= kLongestText && Holds(walk.Text(field), operators);
   });
-  return decides;
+  return named;
 }
 
-namespace {
-
-bool Names(const std::filesystem::path& graph) {
+bool Names(const std::filesystem::path& graph, Operators operators) {
   std::ifstream file(graph, std::ios::binary | std::ios::ate);
   const std::streamoff size = file.tellg();
   if (size <= 0) return false;
   std::string bytes(static_cast<std::size_t>(std::min(size, kFirst)), '\0');
   file.seekg(0);
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (Decides(bytes)) return true;
+  if (Holds(bytes, operators)) return true;
   file.seekg(0);
-  return size > kFirst && NamesDeciding(file, static_cast<std::uint64_t>(size));
+  return size > kFirst && Names(file, static_cast<std::uint64_t>(size), operators);
+}
+
+bool Names(const ModelSpec& spec, Operators operators) {
+  return std::ranges::any_of(spec.exits, [operators](const ExitSpec& exit) {
+    return !exit.graph.empty() && Names(exit.graph, operators);
+  });
 }
 
 }  // namespace
 
-bool MayDecide(const ModelSpec& spec) {
-  return std::ranges::any_of(
-      spec.exits, [](const ExitSpec& exit) { return !exit.graph.empty() && Names(exit.graph); });
-}
+bool NamesDeciding(std::istream& onnx, std::uint64_t size) { return Names(onnx, size, kDeciding); }
+
+bool MayDecide(const ModelSpec& spec) { return Names(spec, kDeciding); }
+
+bool NamesSizing(const ModelSpec& spec) { return Names(spec, kSizing); }
 
 }  // namespace tactus

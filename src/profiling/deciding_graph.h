@@ -1,4 +1,4 @@
-// Whether a graph may decide something: a label, a rounding, a threshold.
+// What a graph's file says of its operators.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,11 @@ namespace tactus {
 // and for models without any.
 bool MayDecide(const ModelSpec& spec);
 
-// The same of the operators of an ONNX file of that size, which is read without its weights; false
+// Whether one names an operator that makes as much of something, or does it as often, as a number
+// of an input may say.
+bool NamesSizing(const ModelSpec& spec);
+
+// As MayDecide, of the operators of an ONNX file of that size, which is read without its weights; false
 // from where it is none.
 bool NamesDeciding(std::istream& onnx, std::uint64_t size);
 

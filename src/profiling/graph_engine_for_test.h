@@ -20,7 +20,8 @@ namespace tactus::testing {
 using Table = std::vector<std::vector<float>>;
 using Graph = std::function<std::optional<Table>(const Table&)>;
 
-// Takes one row of floats for each row of the batch, and gives what `graph` gives.
+// Takes one row of floats for each row of the batch, with those of further inputs at its end, and
+// gives what `graph` gives.
 class GraphEngine final : public Engine {
  public:
   // `second` gives a second output, with as many rows.
@@ -42,10 +43,18 @@ class GraphEngine final : public Engine {
     for (const RowInputs& row : job.rows) {
       auto& values = rows.emplace_back(row.inputs[0].bytes / sizeof(float));
       std::memcpy(values.data(), row.inputs[0].data, row.inputs[0].bytes);
+      for (const TensorView& more : row.inputs.subspan(1)) {
+        const std::size_t had = values.size();
+        values.resize(had + more.bytes / sizeof(float));
+        if (more.bytes > 0) std::memcpy(values.data() + had, more.data, more.bytes);
+      }
       if (!integers_) continue;
       for (float& value : values) value = static_cast<float>(std::bit_cast<std::int32_t>(value));
     }
     const auto answer = graph_(rows);
+    ++runs;
+    if (!answer && endless)
+      return done.Done(job.id, {.status = Fail(ErrorCode::kCancelled, "it was ended")});
     if (!answer) return done.Done(job.id, {.status = Internal("the graph refuses it")});
     if (batches_ && answer->size() != rows.size()) {
       return done.Done(
@@ -69,6 +78,8 @@ class GraphEngine final : public Engine {
   }
 
   int loaded = 0;
+  int runs = 0;
+  bool endless = false;        // what the graph refuses is a run that took too long
   std::uint64_t contents = 1;  // of the files
 
  private:

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "platform/wall_clock.h"
-
 namespace tactus {
 namespace {
 
@@ -34,36 +32,31 @@ class OneAnswer final : public Completions {
 
 }  // namespace
 
-LimitedRuns::LimitedRuns(Engine& engine) : engine_(engine) {
-  if (engine.traits().terminates) {
-    watcher_ = std::jthread([this](const std::stop_token& stop) { Watch(stop); });
-  }
-}
-
-LimitedRuns::~LimitedRuns() = default;
+LimitedRuns::LimitedRuns() : watcher_([this](const std::stop_token& stop) { Watch(stop); }) {}
 
 // It is not woken for each run: most are short.
 void LimitedRuns::Watch(const std::stop_token& stop) {
-  const WallClock clock;
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     changed_.wait_for(lock, stop, kLookAgain, [] { return false; });
-    if (!current_ || clock.Now() < current_->until) continue;
+    if (!current_ || Clock::now() < current_->until) continue;
     current_->ended = true;
-    engine_.Terminate(current_->batch);
+    current_->engine.Terminate(current_->batch);
   }
 }
 
-BatchResult LimitedRuns::Run(ModelHandle handle, const BatchJob& job, Duration longest) {
+BatchResult LimitedRuns::Run(Engine& engine, ModelHandle handle, const BatchJob& job,
+                             Duration longest) {
   {
     const std::lock_guard lock(mutex_);
-    current_ = Current{job.id, WallClock().Now() + longest};
+    current_.emplace(engine, job.id, Clock::now() + longest);
   }
   OneAnswer answer;
-  engine_.Submit(handle, job, answer);
+  engine.Submit(handle, job, answer);
   BatchResult result = answer.Wait();
   const std::lock_guard lock(mutex_);
-  const bool ended = std::exchange(current_, std::nullopt)->ended;
+  const bool ended = current_->ended;
+  current_.reset();
   if (ended && !result.status) {
     result.status = Fail(ErrorCode::kCancelled,
                          fmt::format("a run of made-up rows took more than {:g} s and was ended",

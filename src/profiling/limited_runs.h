@@ -2,6 +2,7 @@
 // serve.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -18,22 +19,22 @@ inline constexpr Duration kLongestRun = Seconds(10);
 // From one thread at a time.
 class LimitedRuns {
  public:
-  explicit LimitedRuns(Engine& engine);
-  ~LimitedRuns();
+  LimitedRuns();
 
   // Blocks. kCancelled where the run took longer than `longest` and was ended; engines that end no
   // run (EngineTraits::terminates) have no limit.
-  BatchResult Run(ModelHandle handle, const BatchJob& job, Duration longest);
+  BatchResult Run(Engine& engine, ModelHandle handle, const BatchJob& job, Duration longest);
 
  private:
+  using Clock = std::chrono::steady_clock;
   struct Current {
+    Engine& engine;
     BatchId batch;
-    TimePoint until;
+    Clock::time_point until;
     bool ended = false;
   };
   void Watch(const std::stop_token& stop);
 
-  Engine& engine_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::optional<Current> current_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/memory_guard.h"
 #include "profiling/batch_trial.h"
@@ -60,7 +61,7 @@ Expected<TriedModel> LoadPlain(ModelSpec spec, Engine& engine, std::span<const L
   if (!handles) return std::unexpected(std::move(handles.error()));
   tried.handles = *std::move(handles);
   Trial trial(engine, tried.handles[0], tried.spec, first);
-  const bool ran = trial.FindSizes();
+  const bool ran = !batch.endless && trial.FindSizes();
   const bool unknown = batch.end == BatchTrial::End::kUntried;
   const bool silent = batch.end == BatchTrial::End::kSilent;
   tried.ran = ran;
@@ -89,6 +90,42 @@ Expected<TriedModel> LoadPlain(ModelSpec spec, Engine& engine, std::span<const L
 // Where a message about max_batch_size begins.
 std::string AtBatch(const ModelSpec& spec) {
   return spec.batch_place.empty() ? "" : spec.batch_place + ": ";
+}
+
+// The optional inputs that no row has, as far as its folder says.
+std::vector<std::string> LeftOut(const ModelSpec& spec) {
+  std::vector<std::string> names;
+  for (const TensorSpec& input : spec.inputs) {
+    if (input.optional && !StatesShape(spec, input)) names.push_back(input.name);
+  }
+  return names;
+}
+
+// With optional inputs too, all of them, and each alone if they are few: rows that give them may
+// depend on each other where others do not. What the first trial has found, unless one of these
+// speaks against it.
+BatchTrial TryOptional(Engine& engine, ModelHandle handle, ModelSpec& spec, std::uint64_t first,
+                       BatchTrial found) {
+  constexpr std::size_t kFew = 4;
+  constexpr std::uint64_t kBatches = std::uint64_t{1} << 16;  // of a trial, at most
+  const std::vector<std::string> names = LeftOut(spec);
+  std::vector<std::span<const std::string>> sets{names};
+  for (std::size_t i = 0; names.size() > 1 && names.size() <= kFew && i < names.size(); ++i) {
+    sets.push_back(std::span(names).subspan(i, 1));
+  }
+  const auto sizes = spec.found_shapes;
+  for (const auto& present : sets) {
+    if (present.empty() || found.end != BatchTrial::End::kHolds) break;
+    Trial trial(engine, handle, spec, first += kBatches, present);
+    BatchTrial with = trial.TryBatch();
+    spec.found_shapes = sizes;
+    if (with.end == BatchTrial::End::kHolds) continue;
+    if (with.end == BatchTrial::End::kUntried) with.end = BatchTrial::End::kSilent;
+    with.why =
+        fmt::format("with its optional input '{}': {}", fmt::join(present, "', '"), with.why);
+    found = std::move(with);
+  }
+  return found;
 }
 
 // What a trial says of a batch that somebody declared.
@@ -182,11 +219,12 @@ Expected<TriedModel> LoadTried(ModelSpec spec, Engine& engine, std::span<const L
     }
     tried.gave = trial.gave();
   } else {
-    const BatchTrial batch = trial.TryBatch();
+    const BatchTrial batch =
+        TryOptional(engine, tried.handles[0], tried.spec, first.value(), trial.TryBatch());
     if (assumed && batch.end != BatchTrial::End::kHolds) {
       Unload(engine, tried.handles);
       declared.contents = tried.spec.contents;
-      return LoadPlain(declared, engine, lanes, first.value() + (std::uint64_t{1} << 16), batch);
+      return LoadPlain(declared, engine, lanes, first.value() + (std::uint64_t{1} << 19), batch);
     }
     if (assumed) {
       tried.said.push_back(fmt::format(

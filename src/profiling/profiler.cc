@@ -12,12 +12,12 @@
 #include "base/rng.h"
 #include "platform/cpu_affinity.h"
 #include "profiling/model_trial.h"
-#include "profiling/one_answer.h"
 
 namespace tactus {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+constexpr Duration kLongestOfRow = Seconds(60);
 constexpr Duration kBetweenReports = Millis(100);
 constexpr BatchId kTrial{std::uint64_t{1} << 63};  // measured batches count from 0
 
@@ -174,10 +174,8 @@ Expected<Profiler::OneRun> Profiler::RunOn(ModelHandle handle, const Cell& cell)
   for (int i = 0; i < cell.batch; ++i) inputs_.push_back(subject.rows[i].inputs());
   const BatchJob job{BatchId{next_batch_++}, ModelId(static_cast<ModelId::rep>(cell.subject)),
                      ExitId(static_cast<ExitId::rep>(cell.exit)), inputs_};
-  OneAnswer answer;
   const auto begin = Clock::now();
-  subject.engine.Submit(handle, job, answer);
-  const BatchResult result = answer.Wait();
+  const BatchResult result = runs_.Run(subject.engine, handle, job, kLongestOfRow * cell.batch);
   const auto end = Clock::now();
   if (result.status) return OneRun{end - begin, result.device};
   const Error& error = result.status.error();

@@ -18,6 +18,7 @@
 #include "base/serving_time.h"
 #include "core/device_use.h"
 #include "core/engine.h"
+#include "profiling/limited_runs.h"
 #include "profiling/machine_peaks.h"
 #include "profiling/profile_samples.h"
 #include "profiling/sample_row.h"
@@ -155,6 +156,7 @@ class Profiler {
   Duration Remaining(const Cell& cell) const;
 
   Engine& engine_;
+  LimitedRuns runs_;
   const ProfilerOptions options_;
   std::vector<std::string> left_out_;
   std::vector<std::string> said_;

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "profiling/one_answer.h"
+#include "profiling/limited_runs.h"
 #include "profiling/sample_row.h"
 
 namespace tactus {
@@ -20,16 +20,16 @@ constexpr Duration kShort = kLongEnough / static_cast<int>(kRuns);
 // The median: a start on a busy machine disturbs some runs, and nothing corrects the figure later.
 // The first run, cold, counts only where it is so long that there is no other, or where there are
 // enough others and smaller batches have run.
-Expected<Duration> Measure(Engine& engine, ModelHandle handle, const SampleRow& row, ExitId exit,
-                           int batch, const WallClock& clock, std::uint64_t& next_batch) {
+Expected<Duration> Measure(LimitedRuns& limited, Engine& engine, ModelHandle handle,
+                           const SampleRow& row, ExitId exit, int batch, const WallClock& clock,
+                           std::uint64_t& next_batch) {
   const std::vector<RowInputs> rows(static_cast<std::size_t>(batch), row.inputs());
   std::vector<Duration> runs;
   Duration spent{};
   for (bool warm = false; runs.size() < kRuns && (runs.empty() || spent < kLongEnough);) {
-    OneAnswer answer;
     const TimePoint before = clock.Now();
-    engine.Submit(handle, {BatchId{next_batch++}, ModelId{}, exit, rows}, answer);
-    const BatchResult got = answer.Wait();
+    const BatchResult got = limited.Run(
+        engine, handle, {BatchId{next_batch++}, ModelId{}, exit, rows}, kLongestRun * batch);
     const Duration took = clock.Now() - before;
     if (!got.status) return std::unexpected(got.status.error());
     if (warm || took >= kTooLong || (batch > 1 && took < kShort)) {
@@ -62,6 +62,7 @@ Expected<ProfileTable::ModelRows> QuickProfile(Engine& engine, ModelHandle handl
                                                const ModelSpec& spec, int max_batch,
                                                const WallClock& clock, BatchId first) {
   std::uint64_t next_batch = first.value();
+  LimitedRuns limited;
   const Expected<SampleRow> row = SampleRow::Make(spec, 1, engine, handle);
   if (!row) return std::unexpected(row.error());
   std::vector<int> batches;
@@ -74,7 +75,8 @@ Expected<ProfileTable::ModelRows> QuickProfile(Engine& engine, ModelHandle handl
     std::vector<Duration> cells(static_cast<std::size_t>(max_batch));
     for (const int b : batches) {
       const ExitId exit{static_cast<ExitId::rep>(e)};
-      const Expected<Duration> took = Measure(engine, handle, *row, exit, b, clock, next_batch);
+      const Expected<Duration> took =
+          Measure(limited, engine, handle, *row, exit, b, clock, next_batch);
       if (!took) {
         return Internal(fmt::format(
             "model '{}' has no profile and its quick measurement failed (exit {}, batch {}): {}; "

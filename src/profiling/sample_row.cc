@@ -1,6 +1,7 @@
 #include "profiling/sample_row.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -123,6 +124,9 @@ void FillWithNoise(DataType type, const SampleDraw& draw, std::vector<std::byte>
     // (0, 1]: at 0, a logarithm is infinite.
     if (draw.noise == SampleDraw::Noise::kFraction) return draw.scale * (1 - rng.Uniform());
     if (draw.noise == SampleDraw::Noise::kWhole) return static_cast<double>(rng.Below(3));
+    if (draw.noise == SampleDraw::Noise::kWide) {
+      return (rng.Below(2) == 0 ? 1 : -1) * std::pow(10.0, 10 * rng.Uniform() - 3);
+    }
     const double value = draw.scale * rng.Normal();
     if (draw.noise == SampleDraw::Noise::kNormal) return value;
     return draw.noise == SampleDraw::Noise::kNegative ? -std::abs(value) : std::abs(value);
@@ -153,22 +157,63 @@ void SortPositive(DataType type, std::vector<std::byte>& bytes, const Shape& sha
   if (type == DataType::kFp16 || type == DataType::kBf16) SortBits<std::uint16_t>(bytes, last);
 }
 
-// Half of them those of `other`, the rest near them.
+// Which of the elements are not those of the other row: whether the next one is, in turn.
+class Apart {
+ public:
+  Apart(std::size_t elements, Likeness likeness, Rng& rng)
+      : rng_(rng), half_(likeness == Likeness::kHalf) {
+    if (elements > 0) {
+      for (std::size_t& place : places_) place = rng.Below(elements);
+    }
+  }
+  bool Next() {
+    const std::size_t at = next_++;
+    return half_ ? rng_.Below(2) == 0 : at == places_[0] || at == places_[1];
+  }
+
+ private:
+  Rng& rng_;
+  const bool half_;
+  std::array<std::size_t, 2> places_{};
+  std::size_t next_ = 0;
+};
+
+// Those that are apart are near those of `other`.
 template <class T>
-void ShareFloats(std::span<const std::byte> other, std::vector<std::byte>& bytes, Rng& rng) {
+void ShareFloats(std::span<const std::byte> other, Likeness likeness, std::vector<std::byte>& bytes,
+                 Rng& rng) {
+  Apart apart(bytes.size() / sizeof(T), likeness, rng);
+  const double far = likeness == Likeness::kNear ? 0.01 : 0.2;
   for (std::size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
     T value{};
     std::memcpy(&value, other.data() + at, sizeof(T));
-    if (rng.Below(2) == 0) value *= static_cast<T>(0.8 + 0.4 * rng.Uniform());
+    if (likeness == Likeness::kNear || apart.Next()) {
+      value *= static_cast<T>(1 - far + 2 * far * rng.Uniform());
+    }
     std::memcpy(bytes.data() + at, &value, sizeof(T));
   }
 }
 
-void ShareElements(std::size_t element, std::span<const std::byte> other,
+void ShareElements(std::size_t element, std::span<const std::byte> other, Likeness likeness,
                    std::vector<std::byte>& bytes, Rng& rng) {
+  Apart apart(bytes.size() / element, likeness, rng);
   for (std::size_t at = 0; at + element <= bytes.size(); at += element) {
-    if (rng.Below(2) == 0) std::memcpy(bytes.data() + at, other.data() + at, element);
+    if (!apart.Next()) std::memcpy(bytes.data() + at, other.data() + at, element);
   }
+}
+
+// Of any size up to `most`, as far as their type goes.
+void FillWithWide(DataType type, int most, std::vector<std::byte>& bytes, Rng& rng) {
+  const auto up_to = [&](int type_goes) {
+    const double all = std::log(std::min(most, type_goes) + 1.0);
+    return [&rng, all] { return static_cast<std::int64_t>(std::exp(all * rng.Uniform())) - 1; };
+  };
+  if (type == DataType::kUint16) return Fill<std::uint16_t>(bytes, up_to(65'535));
+  if (type == DataType::kInt16) return Fill<std::int16_t>(bytes, up_to(32'767));
+  if (type == DataType::kUint32) return Fill<std::uint32_t>(bytes, up_to(most));
+  if (type == DataType::kInt32) return Fill<std::int32_t>(bytes, up_to(most));
+  if (type == DataType::kUint64) return Fill<std::uint64_t>(bytes, up_to(most));
+  if (type == DataType::kInt64) return Fill<std::int64_t>(bytes, up_to(most));
 }
 
 void FillWithIntegers(DataType type, const SampleDraw& draw, std::vector<std::byte>& bytes,
@@ -183,6 +228,9 @@ void FillWithIntegers(DataType type, const SampleDraw& draw, std::vector<std::by
     return [sign, next = up_to(last)] { return sign * next(); };
   };
   const int most = draw.integers;
+  if (draw.noise == SampleDraw::Noise::kWide && ElementSize(type) > 1) {
+    return FillWithWide(type, most, bytes, rng);
+  }
   switch (type) {
     case DataType::kBool:
       return Fill<std::uint8_t>(bytes, up_to(1));
@@ -245,7 +293,8 @@ Expected<SampleRow> SampleRow::Draw(const ModelSpec& spec, const SampleDraw& dra
   for (const TensorSpec& input : spec.inputs) {
     const auto stated = std::ranges::find(spec.sample, input.name, &StatedSample::input);
     const StatedSample* const sample = stated == spec.sample.end() ? nullptr : &*stated;
-    row.absent_.push_back(input.optional && !StatesShape(spec, input));
+    const bool present = std::ranges::find(draw.present, input.name) != draw.present.end();
+    row.absent_.push_back(input.optional && !present && !StatesShape(spec, input));
     if (row.absent_.back()) {
       row.shapes_.emplace_back();
       row.bytes_.emplace_back();
@@ -304,17 +353,18 @@ Expected<SampleRow> SampleRow::Make(const ModelSpec& spec, std::uint64_t seed, c
   return row;
 }
 
-void SampleRow::ShareWith(const SampleRow& other, const ModelSpec& spec, std::uint64_t seed) {
+void SampleRow::ShareWith(const SampleRow& other, const ModelSpec& spec, std::uint64_t seed,
+                          Likeness likeness) {
   Rng rng = Rng::Stream(seed, "sample/shared");
   for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
     const DataType type = spec.inputs[i].type;
     if (type == DataType::kBytes || bytes_[i].size() != other.bytes_[i].size()) continue;
     if (type == DataType::kFp32) {
-      ShareFloats<float>(other.bytes_[i], bytes_[i], rng);
+      ShareFloats<float>(other.bytes_[i], likeness, bytes_[i], rng);
     } else if (type == DataType::kFp64) {
-      ShareFloats<double>(other.bytes_[i], bytes_[i], rng);
+      ShareFloats<double>(other.bytes_[i], likeness, bytes_[i], rng);
     } else {
-      ShareElements(ElementSize(type), other.bytes_[i], bytes_[i], rng);
+      ShareElements(ElementSize(type), other.bytes_[i], likeness, bytes_[i], rng);
     }
   }
 }

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "base/expected.h"
@@ -19,6 +21,7 @@ struct SampleDraw {
     kFraction,   // between 0 and 1
     kAscending,  // kPositive, sorted along the last dimension: corners of boxes, intervals
     kWhole,      // 0, 1 or 2
+    kWide,       // of any size from 0.001 to ten millions, integers up to `integers`
   };
   std::uint64_t seed = 1;
   double scale = 1;  // of the noise
@@ -27,6 +30,14 @@ struct SampleDraw {
   // and what the folder states has its shape alone from there. 0: zeros, empty strings.
   int integers = 0;
   Noise noise = Noise::kNormal;
+  std::span<const std::string> present = {};  // optional inputs that are not left out
+};
+
+// What two rows have in common.
+enum class Likeness {
+  kHalf,    // a random half of their numbers; their other floats are near each other
+  kAllBut,  // all but one of their numbers, or two
+  kNear,    // floats differ by a hundredth at most, one integer
 };
 
 // Whether the model's folder states the shape of a row of this input.
@@ -37,7 +48,7 @@ bool StatesShape(const ModelSpec& spec, const TensorSpec& input);
 // is out of range. A dimension that the model leaves open is then what its parameter
 // "profile_shape.<input>" says ("3,320,320", the batch dimension left out), else what
 // ModelSpec::found_shapes has, else 1. An optional input is left out where neither of the first two
-// is stated.
+// is stated, unless the draw has it.
 class SampleRow {
  public:
   static Expected<SampleRow> Make(const ModelSpec& spec, const SampleDraw& draw);
@@ -53,9 +64,9 @@ class SampleRow {
   SampleRow(SampleRow&&) = default;
   SampleRow& operator=(SampleRow&&) = default;
 
-  // A random half of its numbers become those of `other`, a row of the same model. The rest of its
-  // floats become numbers near those of `other`; strings stay as they are.
-  void ShareWith(const SampleRow& other, const ModelSpec& spec, std::uint64_t seed);
+  // It becomes like `other`, a row of the same model; strings stay as they are.
+  void ShareWith(const SampleRow& other, const ModelSpec& spec, std::uint64_t seed,
+                 Likeness likeness);
 
   // Good as long as this row.
   RowInputs inputs() const { return {views_, nullptr}; }

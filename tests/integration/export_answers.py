@@ -277,6 +277,35 @@ def add_mixing(out):
                         node("ReduceSum", "m axes", "n"), node("MatMul", "m x", "s"),
                         node("Div", "s n", "y")], {"a": ints(0), "b": ints(1), "axes": ints(1)},
          calls=[{"x": unlike.permutation(grouped)[:count]} for count in ROWS])
+    # Each row less the mean of those that are nearly the same.
+    drawn = unlike.normal(size=(3, 3, 32, 32)).astype("f4")
+    near = [node("Reshape", "x flat", "r"), node("Unsqueeze", "r one", "a"),
+            node("Unsqueeze", "r zero", "b"), node("Sub", "a b", "d"), node("Abs", "d", "f"),
+            node("ReduceMean", "f", "m", axes=[2], keepdims=0), node("Less", "m limit", "c"),
+            node("Cast", "c", "k", to=T.FLOAT), node("ReduceSum", "k one", "n"),
+            node("MatMul", "k r", "s"), node("Div", "s n", "y")]
+    out.add("near_pictures", near, {"x": floats("batch", 3, 32, 32)}, {"y": floats("batch", 3072)},
+            {"flat": ints(0, -1), "zero": ints(0), "one": ints(1), "limit": numpy.float32(0.02)},
+            batch=False,
+            calls=[{"x": (drawn[unlike.integers(0, 3, count)]
+                          + unlike.normal(size=(count, 3, 32, 32)) * 0.003).astype("f4")}
+                   for count in ROWS])
+    # All are of 16 bits if one is.
+    rows("pictures_of_16_bits", [node("ReduceMax", "x", "m", keepdims=0),
+                                 node("Greater", "m limit", "c"), node("Where", "c deep flat", "k"),
+                                 node("Div", "x k", "y")],
+         {"limit": numpy.float32(10_000), "deep": numpy.float32(65_535),
+          "flat": numpy.float32(255)},
+         calls=[{"x": (unlike.random((count, 8)) * (65_535 if at % 2 else 255)).astype("f4")}
+                for at, count in enumerate(ROWS)])
+    # Older than the newest by a day, beside an answer of each row's own.
+    out.add("stale", [node("ReduceMax", "t", "m", keepdims=0), node("Sub", "m t", "d"),
+                      node("Greater", "d day", "stale"), node("Softmax", "x", "y", axis=1)],
+            {"t": (T.INT64, ["batch", 1]), "x": floats("batch", 2)},
+            {"stale": (T.BOOL, ["batch", 1]), "y": floats("batch", 2)},
+            {"day": numpy.int64(86_400)}, batch=False,
+            calls=[{"t": 1_700_000_000 + unlike.integers(0, 300_000, (count, 1)),
+                    "x": unlike.normal(size=(count, 2)).astype("f4")} for count in ROWS])
     rows("similarity", [node("Transpose", "x", "t"), node("MatMul", "x t", "y")], to="others")
     out.add("time_in_front", [node("CumSum", "x zero", "y")], {"x": floats("time", "batch", 4)},
             {"y": floats("time", "batch", 4)}, {"zero": numpy.int64(0)}, batch=False)
@@ -361,6 +390,10 @@ def add_others(out):
     out.add("optional", [node("Add", "x bias", "y")],
             {"x": floats("batch", 4), "bias": floats("batch", 4)}, {"y": floats("batch", 4)},
             optional={"bias": weights(1, 4)}, calls=calls, refused=[1, 3, 5])
+    # Rows that leave it out do not depend on each other.
+    out.add("optional_mean", [node("ReduceMean", "bias", "m", axes=[0]), node("Add", "x m", "y")],
+            {"x": floats("batch", 4), "bias": floats("batch", 4)}, {"y": floats("batch", 4)},
+            optional={"bias": weights(1, 4)}, calls=calls, refused=[1, 3, 5], batch=False)
     empty = [{"x": random.normal(size=(rows, 4)).astype("f4")} for rows in (0, 2, 0, 3)]
     out.add("no_rows", [node("Abs", "x", "y")], {"x": floats("batch", 4)},
             {"y": floats("batch", 4)}, calls=empty, refused=[0, 2])

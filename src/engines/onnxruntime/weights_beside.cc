@@ -47,9 +47,12 @@ WeightsNames NamesIn(const fs::path& graph, std::uint64_t size) {
 }
 
 // The library refuses what lies elsewhere: weights of strangers' graphs are no way to read any
-// file.
-bool BelowFolder(const fs::path& name) {
-  return name.is_relative() && std::ranges::find(name, "..") == name.end();
+// file. A name that leads up and down again may lead elsewhere over a link.
+bool BelowFolder(const fs::path& folder, const fs::path& name) {
+  const fs::path straight = name.lexically_normal();
+  if (straight.is_absolute() || straight.empty() || *straight.begin() == "..") return false;
+  std::error_code failed;
+  return straight == name || fs::equivalent(folder / straight, folder / name, failed);
 }
 
 }  // namespace
@@ -62,18 +65,21 @@ WeightsBeside ReadWeightsBeside(const fs::path& graph) {
   const std::set<std::string>& names = found.names;
   WeightsBeside weights{.inner = found.inner};
   for (const std::string& name : names) weights.left.push_back(graph.parent_path() / name);
+  bool inner = found.inner;
   std::size_t room = kMostWeightsRead;
   std::vector<WeightsFile> files;
   for (const std::string& name : names) {
     const fs::path path = graph.parent_path() / name;
     const std::uintmax_t bytes = fs::file_size(path, failed);
-    if (failed || !BelowFolder(name) || bytes > room) return weights;
+    if (failed || !BelowFolder(graph.parent_path(), name) || bytes > room) return weights;
+    // The library finds what it is given by straight names only.
+    inner = inner || fs::path(name).lexically_normal() != fs::path(name);
     room -= bytes;
     auto text = ReadWhole(path, "weights");
     if (!text) return weights;
     files.push_back({name, *std::move(text)});
   }
-  return {.read = std::move(files), .inner = found.inner, .left = {}};
+  return {.read = std::move(files), .inner = inner, .left = {}};
 }
 
 std::uint64_t FactsOf(const fs::path& file) {

@@ -19,7 +19,9 @@ inline constexpr std::size_t kMostWeightsRead = std::size_t{1} << 30;
 
 struct WeightsBeside {
   std::vector<WeightsFile> read;
-  bool inner = false;  // a branch, a loop, an attribute or a function names some
+  // A branch, a loop, an attribute or a function names some, or a name is none of the shortest
+  // ("./w.bin"): they go into the graph.
+  bool inner = false;
   // The library reads or maps these. It finds where one is missing or the graph is damaged, and
   // says so better.
   std::vector<std::filesystem::path> left;

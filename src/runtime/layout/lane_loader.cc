@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "profiling/limited_runs.h"
 #include "profiling/model_trial.h"
-#include "profiling/one_answer.h"
 #include "profiling/sample_row.h"
 
 namespace tactus {
@@ -20,13 +20,12 @@ Status WarmUp(const ServedModel& model, ModelHandle handle) {
   const Expected<SampleRow> row = SampleRow::Make(model.spec, 1);
   if (!row) return std::unexpected(row.error());
   const RowInputs inputs = row->inputs();
+  LimitedRuns limited;
   for (std::size_t e = 0; e < model.spec.exits.size(); ++e) {
-    OneAnswer answer;
     const ExitId exit{static_cast<ExitId::rep>(e)};
-    model.engine.Submit(handle, {kWarmUp, model.id, exit, {&inputs, 1}}, answer);
-    if (const BatchResult result = answer.Wait(); !result.status) {
-      return std::unexpected(result.status.error());
-    }
+    const BatchResult result =
+        limited.Run(model.engine, handle, {kWarmUp, model.id, exit, {&inputs, 1}}, kLongestRun);
+    if (!result.status) return std::unexpected(result.status.error());
   }
   return {};
 }
