@@ -503,10 +503,11 @@ BatchTrial Trial::TryBatch() {
                           kLongestNeeded.count())};
   }
   if (ended_.end == BatchTrial::End::kHolds) TryLabels();
-  if (endless_ && ended_.end != BatchTrial::End::kMisshapen) {
+  if (ended_.end == BatchTrial::End::kHolds) TryChance();
+  if (endless_ && ended_.end != BatchTrial::End::kMisshapen &&
+      ended_.end != BatchTrial::End::kDiffers) {
     ended_ = {BatchTrial::End::kSilent, failure_};
   }
-  if (ended_.end == BatchTrial::End::kHolds) TryChance();
   if (ended_.end == BatchTrial::End::kHolds) {
     bool silent = !varied_;
     for (const auto& outputs : outputs_) {
@@ -519,6 +520,11 @@ BatchTrial Trial::TryBatch() {
                         : "all rows that were made up have the same answer, or none is finite"};
     }
   }
+  Tell();
+  return ended_;
+}
+
+void Trial::Tell() {
   if (ended_.end == BatchTrial::End::kDiffers) {
     ended_.why = "answers depend on what else is in the batch";
     if (!unlike_.empty()) {
@@ -534,7 +540,6 @@ BatchTrial Trial::TryBatch() {
   ended_.labels = labels_;
   ended_.chance = NamesOfChance();
   ended_.same = NamesOfSame();
-  return ended_;
 }
 
 bool Trial::AlwaysMisshapen() {

@@ -166,6 +166,8 @@ class Trial {
   std::string NamesOfChance() const;  // as BatchTrial::chance
   std::string NamesOfSame() const;    // as BatchTrial::same
   std::string NamesWhere(bool (*holds)(const OutputOfExit&), bool at_all_exits) const;
+  // Completes what TryBatch gives.
+  void Tell();
   // This thread's processor time where the engine runs on it: what else a machine does decides
   // nothing.
   Clock::time_point Now() const;

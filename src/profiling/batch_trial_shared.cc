@@ -19,7 +19,7 @@ constexpr std::array<Noise, 3> kSharedNoise{Noise::kNormal, Noise::kAscending, N
 // Once, after a round of each noise.
 struct Special {
   Likeness likeness = Likeness::kHalf;
-  // Rows that are not like each other, and beside them one whose floats, or integers, have any size.
+  // Rows that are not like each other, and beside them one with numbers of any size.
   bool wide = false;
   int integers = 9;  // the most of that one
   Noise noise = Noise::kNormal;
@@ -62,15 +62,14 @@ bool Trial::TryShared() {
   std::size_t rounds = kSharedRounds;
   const bool sized = NamesSizing(spec_);
   for (std::size_t round = 0; round < rounds; ++round) {
-    if (const Special* special = SpecialOf(round); special != nullptr && special->wide && sized) {
-      continue;
-    }
+    const Special* const special = SpecialOf(round);
+    if (special != nullptr && special->wide && (sized || differs_)) continue;
     const bool needed = round < kSharedNoise.size();
     if (needed && Now() > begin_ + kLongestNeeded) short_of_shared_ = true;
     if (needed ? short_of_shared_ : Now() > end) return true;
     if (!DrawShared(round, n)) {
-      if (SpecialOf(round) != nullptr) continue;
-      return true;
+      if (special == nullptr) return true;
+      continue;
     }
     std::size_t bytes = 0;
     for (const TensorView& input : rows_[0].inputs().inputs) bytes += input.bytes;

@@ -16,8 +16,8 @@ bool MayDecide(const ModelSpec& spec);
 // of an input may say.
 bool NamesSizing(const ModelSpec& spec);
 
-// As MayDecide, of the operators of an ONNX file of that size, which is read without its weights; false
-// from where it is none.
+// As MayDecide, of the operators of an ONNX file of that size, which is read without its weights;
+// false from where it is none.
 bool NamesDeciding(std::istream& onnx, std::uint64_t size);
 
 }  // namespace tactus

@@ -71,8 +71,8 @@ std::string FoundInstead(const fs::path& graph) {
     std::ranges::sort(graphs);
     return fmt::format(
         "; {} are there: name one with `default_model_filename`, or the exits' "
-        "graphs with the parameter `exits`, in config.pbtxt",
-        fmt::join(graphs, ", "));
+        "graphs with the parameter `exits`, in config.pbtxt; `tactus init {}` writes one",
+        fmt::join(graphs, ", "), (folder / graphs[0]).string());
   }
   if (others.empty()) return "";
   std::ranges::sort(others);
