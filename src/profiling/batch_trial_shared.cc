@@ -40,7 +40,7 @@ constexpr std::size_t kSharedRounds = 70;
 // Numbers that say what belongs together stand in rows of few. Larger rows have fewer draws, which
 // take longer.
 constexpr std::size_t kFewBytes = 2048;
-constexpr std::size_t kRoundsOfLarge = 18;
+constexpr std::size_t kRoundsOfLarge = 12;
 constexpr std::uint64_t kSeed = 1'000'000;  // of none of the other rows
 
 const Special* SpecialOf(std::size_t round) {

@@ -229,7 +229,7 @@ Expected<TriedModel> LoadTried(ModelSpec spec, Engine& engine, std::span<const L
     if (assumed) {
       tried.said.push_back(fmt::format(
           "model '{}': no batch dimension was declared; unlike rows gave together what each gives "
-          "alone{}{}, so max_batch_size is {}",
+          "alone{}{}, so max_batch_size is {}{}",
           tried.spec.name,
           batch.chance.empty() ? ""
                                : fmt::format(" (of {}, which differs each time for the same input, "
@@ -239,7 +239,9 @@ Expected<TriedModel> LoadTried(ModelSpec spec, Engine& engine, std::span<const L
                              : fmt::format(" (of {}, which was the same for all rows that were "
                                            "made up, nothing is known)",
                                            batch.same),
-          tried.spec.max_batch));
+          tried.spec.max_batch,
+          declared.max_batch > 0 ? "; without the parameter 'batch' its config.pbtxt declares it"
+                                 : ""));
     } else if (Status fine = JudgeDeclared(tried.spec, trial, batch, tried.said); !fine) {
       Unload(engine, tried.handles);
       return std::unexpected(std::move(fine.error()));
