@@ -225,6 +225,17 @@ class ProgressLine {
 constexpr const char* kEmulated =
     "EMULATED: the server has no device for a model of this run; its times come from a profile\n";
 
+// Before all figures: they are not the server's then.
+void PrintClientLimit(const LoadFlags& flags, const LoadResult& result) {
+  if (result.unsent == 0) return;
+  fmt::print(
+      "THE CLIENT WAS A LIMIT: {} of {} requests were not sent, since all {} connections were\n"
+      "busy until their time was over, and others waited for one; with --connections of the\n"
+      "rate times the longest SLO, none does\n\n",
+      result.unsent, result.unsent + result.sent,
+      flags.connections > 0 ? flags.connections : kHttpConnections);
+}
+
 void PrintNotes(const LoadFlags& flags, const LoadResult& result, const std::string& no_images) {
   fmt::print(
       "sent {} requests; left {:.3f} ms (P50), {:.3f} ms (P99), {:.3f} ms (at most) later "
@@ -234,12 +245,6 @@ void PrintNotes(const LoadFlags& flags, const LoadResult& result, const std::str
   if (!result.accuracy_measured) {
     fmt::print("accuracy was not measured: {}\n",
                no_images.empty() ? "no model here takes the labelled images" : no_images);
-  }
-  if (result.unsent > 0) {
-    fmt::print(
-        "{} requests were not sent: all {} connections were busy until their time was over "
-        "(--connections)\n",
-        result.unsent, flags.connections > 0 ? flags.connections : kHttpConnections);
   }
   if (result.unanswered > 0) {
     fmt::print("{} requests had no answer {} s after the last was sent and count as errors\n",
@@ -377,6 +382,7 @@ int Run(const LoadFlags& flags) {
   if (auto added = AddAccuracyLimit(flags, options->scenario, result->report); !added) {
     return Complain(added.error());
   }
+  PrintClientLimit(flags, *result);
   fmt::print("{}\n", ToTable({&result->report, 1}, true));
   PrintNotes(flags, *result, no_images);
   if (!flags.json.empty()) {
