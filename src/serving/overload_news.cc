@@ -73,7 +73,7 @@ std::string OverloadNews::Begins(const Total& from, const Total& to) const {
     const OutcomeCounts counts = Between(from.calls, each);
     if (MissedOf(counts) <= most) continue;
     most = MissedOf(counts);
-    whose = fmt::format("most of model '{}': {} given up, {} expired, {} late", each.first.first,
+    whose = fmt::format("most of model '{}': {} shed, {} expired, {} late", each.first.first,
                         Of(counts, Outcome::kShed), Of(counts, Outcome::kExpired),
                         Of(counts, Outcome::kLate));
   }

@@ -35,9 +35,8 @@ TEST_F(Overloads, BeginAndEndOnce) {
   calls_[{"quiet", 1}][static_cast<std::size_t>(Outcome::kLate)] += 1;
   const auto begun = Second(60, 40);
   ASSERT_TRUE(begun);
-  EXPECT_THAT(*begun,
-              AllOf(HasSubstr("41 of the last"), HasSubstr("most of model 'm': 40 given up, "
-                                                           "0 expired, 0 late")));
+  EXPECT_THAT(*begun, AllOf(HasSubstr("41 of the last"), HasSubstr("most of model 'm': 40 shed, "
+                                                                   "0 expired, 0 late")));
   for (int i = 0; i < 30; ++i) EXPECT_EQ(Second(60, 40), std::nullopt);
   for (int i = 1; i < OverloadNews::kQuiet; ++i) EXPECT_EQ(Second(100), std::nullopt);
   EXPECT_EQ(Second(60, 40), std::nullopt) << "a pause is no end";
