@@ -96,14 +96,15 @@ Observed ObservedOf(const LiveMinute::Kept& kept, const JournalHeader& setting,
 
   Observed seen{.name = "the last minute",
                 .setting = setting,
-                .models = std::vector(served->models.size(), served),
                 .first = moved(kept.from),
                 .end = moved(kept.to)};
+  for (std::uint32_t m = 0; m < served->models.size(); ++m) seen.models.push_back({served, m});
   seen.lanes.resize(setting.lanes.size());
   seen.arrivals.resize(served->models.size());
   for (const auto& batch : kept.batches) {
     if (!id_of[batch.model] || batch.lane >= seen.lanes.size()) continue;
-    seen.lanes[batch.lane].busy += batch.ended - batch.started;
+    // As a simulated batch: from its decision until its lane was free for another.
+    seen.lanes[batch.lane].busy += batch.learnt - batch.decided;
     ++seen.lanes[batch.lane].batches;
     if (batch.failed) continue;
     seen.took[{*id_of[batch.model], batch.exit, batch.rows}].push_back(

@@ -158,7 +158,9 @@ TEST_F(WhatIfTest, WrongQuestionsSayWhatIsWrong) {
   };
   EXPECT_THAT(said("policy=none"), HasSubstr("none"));
   EXPECT_THAT(said("lanes"), HasSubstr("KEY=VALUE"));
-  EXPECT_THAT(said("models.c.slo_ms=4"), HasSubstr("'c'"));
+  EXPECT_EQ(said("models.c.slo_ms=4"),
+            "models.c.slo_ms=4: no call of a model 'c' is simulated; those are a, b. Of a pipeline "
+            "it is the steps that are");
   EXPECT_THAT(said("duration_s=1"), HasSubstr("is no setting of a recorded run"));
   EXPECT_THAT(said("models.a.rate_rps=4"), HasSubstr("is no setting of a recorded run"));
 }
@@ -186,6 +188,20 @@ TEST_F(WhatIfTest, NobodyWaitsForIt) {
   EXPECT_TRUE(Ask(asked, R"({"set": []})"));
   asked.Stop();
   EXPECT_EQ(Ask(asked, R"({"set": []})").error().code, ErrorCode::kUnavailable);
+}
+
+// Without this, what a lane waits for looks like room that a simulated one does not have.
+TEST_F(WhatIfTest, ALaneIsBusyFromADecisionUntilItIsFree) {
+  Notes notes;
+  Run("fifo", &notes);
+  for (auto& batch : notes.kept.batches) {
+    batch.started += Micros(300);
+    batch.ended -= Micros(300);
+  }
+  WhatIf asked(PartsOf(notes, "fifo"));
+  const json said = json::parse(*Ask(asked, R"({"set": []})"));
+  EXPECT_NEAR(said["was"]["busy_percent"].get<double>(), said["same"]["busy_percent"].get<double>(),
+              1);
 }
 
 TEST_F(WhatIfTest, AMinuteOfTwoSecondsIsNotEnough) {
