@@ -42,6 +42,7 @@ struct Observed {
   std::vector<std::vector<RecordedRequest>> arrivals;  // by model, in order of `known`
   std::size_t left_out = 0;      // calls that are not simulated: their models are not served now
   std::size_t of_many_rows = 0;  // calls of several rows: each row counts for itself
+  std::size_t steps = 0;         // of the records, rows of steps of pipelines
   TimePoint first;               // what counts begins; kNever: nothing came
   TimePoint end;                 // of the arrivals
 };

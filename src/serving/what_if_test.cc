@@ -190,6 +190,31 @@ TEST_F(WhatIfTest, NobodyWaitsForIt) {
   EXPECT_EQ(Ask(asked, R"({"set": []})").error().code, ErrorCode::kUnavailable);
 }
 
+// Without this a pipeline's call is said to be left out, and its steps to be calls.
+TEST_F(WhatIfTest, OfPipelinesTheStepsAreSimulated) {
+  Notes notes;
+  Run("fifo", &notes);
+  WhatIf::Parts parts = PartsOf(notes, "fifo");
+  LiveMinute::Kept kept = parts.minute();
+  for (auto& answer : kept.answers) answer.step = answer.model == 0;
+  const std::size_t requests = kept.answers.size();
+  kept.models.push_back("both");
+  for (std::size_t i = 0; i < requests; ++i) {
+    if (!kept.answers[i].step) continue;
+    LiveMoments::Answer whole = kept.answers[i];
+    whole.model = 2;
+    whole.step = false;
+    whole.pipeline = true;
+    kept.answers.push_back(whole);
+  }
+  parts.minute = [&] { return kept; };
+  WhatIf asked(std::move(parts));
+  const json said = json::parse(*Ask(asked, R"({"set": []})"));
+  EXPECT_EQ(said["steps"], kept.answers.size() - requests);
+  EXPECT_EQ(said["left_out"], 0);
+  EXPECT_EQ(said["was"]["requests"], requests);
+}
+
 // Without this, what a lane waits for looks like room that a simulated one does not have.
 TEST_F(WhatIfTest, ALaneIsBusyFromADecisionUntilItIsFree) {
   Notes notes;
