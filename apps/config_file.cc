@@ -9,6 +9,7 @@
 
 #include "base/nearest.h"
 #include "base/whole_file.h"
+#include "output_file.h"
 
 namespace tactus {
 namespace {
@@ -61,6 +62,7 @@ void DeclareConfigFile(CLI::App& command) {
           kConfig, [](const std::string&) {},
           "Take options from this file too: NAME = VALUE on each line (TOML), without the dashes; "
           "the command line goes before it")
+      ->check(ReadFile())
       ->option_text("FILE");
 }
 

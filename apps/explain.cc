@@ -49,7 +49,7 @@ void AddExplain(CLI::App& app, CommandContext& context) {
   command
       ->add_option("--worst", options->worst,
                    "How many requests to explain, those furthest from their deadlines")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
   command->callback([options, &context] { context.exit_code = RunExplain(*options); });
 }

@@ -462,8 +462,10 @@ void DeclareCalls(LoadFlags& flags, CLI::App& command) {
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   command.add_option("--shape", flags.shapes, "size of dynamic dimensions: INPUT=3,48,160");
-  command.add_option("--input", flags.inputs,
-                     "INPUT=FILE: every request sends the bytes of this file, for example a JPEG");
+  command
+      .add_option("--input", flags.inputs,
+                  "INPUT=FILE: every request sends the bytes of this file, for example a JPEG")
+      ->check(ReadFile());
   command.add_flag("--random", flags.random, "random inputs instead of labelled images");
 }
 

@@ -283,10 +283,12 @@ void DeclareCluster(ServeOptions& o, CLI::App& command, const char* peers) {
   command.option_defaults()->group("Cluster (docs/reference/cluster.md)");
   DeclarePeerTls(o, command);
   command.add_option("--peer-listen", o.peer_listen, peers);
-  command.add_option(
-      "--routes", o.routes,
-      "File that says where the steps of pipelines run, written by `tactus agent`; read again "
-      "whenever it changes");
+  command
+      .add_option(
+          "--routes", o.routes,
+          "File that says where the steps of pipelines run, written by `tactus agent`; read again "
+          "whenever it changes")
+      ->check(ReadFile());
 }
 
 void DeclareWatchdog(ServeOptions& o, CLI::App& command) {

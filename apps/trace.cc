@@ -40,7 +40,8 @@ void AddTrace(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<TraceCommand>();
   CLI::App* command = app.add_subcommand(
       "trace", "Turn a journal into a trace for Perfetto: lanes, batches, requests, queues");
-  command->add_option("journal", options->journal, "Journal of simulate, measure or serve")
+  AddOption(*command, "journal", options->journal, ReadFile(),
+            "Journal of simulate, measure or serve")
       ->required();
   AddOption(*command, "--out", options->out, WritableFile(), "File to write")
       ->capture_default_str();

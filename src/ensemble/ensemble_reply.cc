@@ -144,7 +144,8 @@ void ServedEnsemble::Answer(Call& call, InferReply&& reply) {
     record.ended = ended;
     record.batch = static_cast<std::uint16_t>(call.batch);
     record.outcome = reply.served.outcome;
-    around_->observer->OnAnswered(declaration_.model, record, rows);
+    call.call.step ? around_->observer->OnStepAnswered(declaration_.model, record, rows)
+                   : around_->observer->OnAnswered(declaration_.model, record, rows);
   }
   // What it held is let go before the client goes on.
   const std::function<void(InferReply &&)> answer = std::move(call.call.reply);

@@ -193,7 +193,7 @@ Status EnsembleService::StepsReady(const ServedEnsemble& served) {
 
 CallId EnsembleService::Refuse(InferCall& call, ErrorCode code, std::string why,
                                Observer* observer) {
-  if (observer != nullptr) observer->OnRefused(call.model->name, code);
+  if (observer != nullptr && !call.step) observer->OnRefused(call.model->name, code);
   InferReply reply;
   reply.status = Fail(code, std::move(why));
   reply.served.outcome = code == ErrorCode::kDeadlineExceeded ? Outcome::kExpired : Outcome::kShed;

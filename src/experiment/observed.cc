@@ -80,10 +80,12 @@ ProfileCell Flat(double ms) {
 }
 
 // Of a loaded model: what its policy counted on, and what its batches took.
-std::pair<ProfiledModel, ProfiledModel> ProfilesOf(const ServedModels& served, ModelId id,
-                                                   LaneClass on, const Observed& seen,
+std::pair<ProfiledModel, ProfiledModel> ProfilesOf(std::uint32_t place, LaneClass on,
+                                                   const Observed& seen,
                                                    const std::vector<double>& speeds) {
-  const Model& model = served.models[id.value()];
+  const ServedModels& served = *seen.models[place].all;
+  const ModelId id{seen.models[place].id};
+  const Model& model = seen.models[place].model();
   ProfiledModel counted{.name = model.name, .max_batch = model.max_batch};
   counted.slo_ms = ToMillis(model.slo);
   ProfiledModel took = counted;
@@ -95,7 +97,7 @@ std::pair<ProfiledModel, ProfiledModel> ProfilesOf(const ServedModels& served, M
   };
   for (const auto& [cell, durations] : seen.took) {
     const auto& [of, exit, batch] = cell;
-    if (of != id.value() || batch > served.profile.max_batch(id)) continue;
+    if (of != place || batch > served.profile.max_batch(id)) continue;
     expected_sum += expected(exit, batch) * static_cast<double>(durations.size());
     for (const Observed::Took& each : durations) took_sum += ToMillis(each.duration);
   }
@@ -106,7 +108,7 @@ std::pair<ProfiledModel, ProfiledModel> ProfilesOf(const ServedModels& served, M
     for (int batch = 1; batch <= model.max_batch; ++batch) {
       const double ms = std::max(expected(e, batch), 1e-6);
       counted.exits.back().cells.push_back(Flat(ms));
-      const auto found = seen.took.find({id.value(), e, batch});
+      const auto found = seen.took.find({place, e, batch});
       const bool enough = found != seen.took.end() && found->second.size() >= kEnough;
       took.exits.back().cells.push_back(enough ? CellOf(found->second, speeds) : Flat(ms * ratio));
     }
@@ -133,7 +135,7 @@ Scenario ScenarioOf(const Observed& seen) {
   return scenario;
 }
 
-// By the run's ids, the place in the scenario, which is dense; none: no request came for it.
+// By model of the run, the place in the scenario, which is dense; none: no request came for it.
 using Places = std::vector<std::optional<std::uint32_t>>;
 
 // Adds the models that requests came for.
@@ -146,11 +148,10 @@ Places AddModels(const Observed& seen, RecordedRun& run, std::vector<Model>& ser
   profile.service_trace = SpeedsOf(seen);
   Places places(seen.models.size());
   for (std::uint32_t m = 0; m < places.size(); ++m) {
-    if (m >= seen.arrivals.size() || seen.arrivals[m].empty() || !seen.models[m]) continue;
-    const ServedModels& served = *seen.models[m];
-    const Model& model = served.models[m];
+    if (m >= seen.arrivals.size() || seen.arrivals[m].empty()) continue;
+    const Model& model = seen.models[m].model();
     places[m] = static_cast<std::uint32_t>(scenario.models.size());
-    auto [counted, took] = ProfilesOf(served, ModelId{m}, on, seen, profile.service_trace);
+    auto [counted, took] = ProfilesOf(m, on, seen, profile.service_trace);
     // A model that was loaded again may have had another id.
     std::string name = model.name;
     for (int n = 2; HasModel(scenario, name); ++n) name = fmt::format("{} ({})", model.name, n);
@@ -161,7 +162,9 @@ Places AddModels(const Observed& seen, RecordedRun& run, std::vector<Model>& ser
     listed.max_batch = model.max_batch;
     listed.priority = model.priority;
     listed.rate_rps = static_cast<double>(seen.arrivals[m].size()) / scenario.duration_s;
-    scenario.jitter_ms = std::max(scenario.jitter_ms, ToMillis(served.profile.margin(ModelId{m})));
+    scenario.jitter_ms =
+        std::max(scenario.jitter_ms,
+                 ToMillis(seen.models[m].all->profile.margin(ModelId{seen.models[m].id})));
     run.counted_on.models.push_back(std::move(counted));
     profile.models.push_back(std::move(took));
     served_models.push_back(model);
@@ -198,6 +201,25 @@ Expected<std::vector<Setting>> SettingsOf(const std::vector<std::string>& texts)
     settings.push_back(*std::move(setting));
   }
   return settings;
+}
+
+// A setting may name the models that calls came for, and no others.
+Status CheckNames(const Scenario& scenario, const std::vector<Setting>& settings) {
+  constexpr std::string_view kModels = "models.";
+  for (const auto& [key, value] : settings) {
+    if (!key.starts_with(kModels)) continue;
+    const std::string name = key.substr(kModels.size(), key.rfind('.') - kModels.size());
+    if (name == "*" || HasModel(scenario, name)) continue;
+    std::string names;
+    for (const ScenarioModel& model : scenario.models) {
+      names += (names.empty() ? "" : ", ") + model.name;
+    }
+    return InvalidArgument(
+        fmt::format("{}={}: no call of a model '{}' is simulated; those are {}. Of a pipeline it "
+                    "is the steps that are",
+                    key, value, name, names));
+  }
+  return {};
 }
 
 // Whether its deadline is the model's, not one of its own.
@@ -308,6 +330,9 @@ Expected<WhatIfRuns> TryOther(RecordedRun run, const std::vector<std::string>& s
   if (settings.empty()) return runs;
   const auto changes = SettingsOf(settings);
   if (!changes) return std::unexpected(changes.error());
+  if (Status named = CheckNames(run.experiment.scenario, *changes); !named) {
+    return std::unexpected(std::move(named.error()));
+  }
   if (Status applied = Override(run.experiment.scenario, *changes); !applied) {
     return std::unexpected(std::move(applied.error()));
   }

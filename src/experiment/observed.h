@@ -22,6 +22,11 @@ namespace tactus {
 
 struct Observed {
   using Cell = std::tuple<std::uint32_t, std::uint16_t, int>;  // model, exit, batch
+  struct Served {
+    std::shared_ptr<const ServedModels> all;
+    std::uint32_t id = 0;  // the model's there
+    const Model& model() const { return all->models[id]; }
+  };
   struct Took {
     TimePoint decided;
     Duration duration;  // until its lane was free for another
@@ -29,14 +34,15 @@ struct Observed {
 
   std::string name;       // of the run, for reports
   JournalHeader setting;  // its policy, lanes and options
-  // By id, what was served when the model was loaded last; null: it never was.
-  std::vector<std::shared_ptr<const ServedModels>> models;
+  // The models, and what was served when each was loaded last. Those after it are by this order.
+  std::vector<Served> models;
   std::map<Cell, std::vector<Took>> took;
   std::vector<LaneTotals> lanes;
   std::vector<RequestRecord> records;
-  std::vector<std::vector<RecordedRequest>> arrivals;  // by id, in order of `known`
+  std::vector<std::vector<RecordedRequest>> arrivals;  // by model, in order of `known`
   std::size_t left_out = 0;      // calls that are not simulated: their models are not served now
   std::size_t of_many_rows = 0;  // calls of several rows: each row counts for itself
+  std::size_t steps = 0;         // of the records, rows of steps of pipelines
   TimePoint first;               // what counts begins; kNever: nothing came
   TimePoint end;                 // of the arrivals
 };

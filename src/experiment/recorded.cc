@@ -16,6 +16,10 @@
 namespace tactus {
 namespace {
 
+bool AreAlike(const Model& a, const Model& b) {
+  return a.name == b.name && a.exit_count() == b.exit_count();
+}
+
 // What the replay tells: every request's end, and what every batch took.
 class Tale final : public ReplayWatch {
  public:
@@ -31,12 +35,26 @@ class Tale final : public ReplayWatch {
     }
   }
 
+  // A model that was loaded again is the same; another one in its place is not.
   void Configured(std::shared_ptr<const ServedModels> served) override {
-    served_.push_back(std::move(served));
+    places_.resize(std::max(places_.size(), served->models.size()));
+    for (std::uint32_t id = 0; id < served->models.size(); ++id) {
+      const Model& model = served->models[id];
+      if (!model.loaded) continue;
+      std::optional<std::uint32_t>& place = places_[id];
+      if (!place || !AreAlike(seen.models[*place].model(), model)) {
+        place = static_cast<std::uint32_t>(seen.models.size());
+        seen.models.emplace_back();
+      }
+      seen.models[*place] = {served, id};
+    }
+  }
+  void Arrived(ModelId model, const Request& request) override {
+    if (const auto place = places_.at(model.value())) of[request.id.value()] = *place;
   }
   void Launched(const Batch& batch) override {
     running_[batch.id.value()] = {
-        {batch.model.value(), batch.exit.value(), static_cast<int>(batch.requests.size())},
+        {PlaceOf(batch), batch.exit.value(), static_cast<int>(batch.requests.size())},
         batch.lane,
         batch.start};
   }
@@ -46,27 +64,31 @@ class Tale final : public ReplayWatch {
     const Running ran = found->second;
     running_.erase(found);
     LaneTotals& lane = seen.lanes[ran.lane.value()];
-    lane.busy += report.ended - report.started;
+    // As a simulated batch: from its decision until its lane was free for another.
+    const Duration took = free_.at(id.value()) - ran.decided;
+    lane.busy += took;
     ++lane.batches;
-    if (report.status != BatchStatus::kOk) return;
-    seen.took[ran.cell].push_back({ran.decided, free_.at(id.value()) - ran.decided});
+    if (report.status == BatchStatus::kOk) seen.took[ran.cell].push_back({ran.decided, took});
   }
   void Answered(const Batch& batch, const BatchReport& report) override {
-    recorder_.Complete(batch, report, learnt_.at(batch.id.value()));
+    Batch placed = batch;
+    placed.model = ModelId{PlaceOf(batch)};
+    recorder_.Complete(placed, report, learnt_.at(batch.id.value()));
   }
   void GivenUp(ModelId model, const Request& request, DropReason reason, TimePoint now) override {
     if (reason == DropReason::kCancelled) {
       cancelled.insert(request.id.value());
     } else {
-      recorder_.Reject(model, request, reason, now);
+      const auto place = of.find(request.id.value());
+      recorder_.Reject(place == of.end() ? model : ModelId{place->second}, request, reason, now);
     }
   }
 
   std::vector<RequestRecord> TakeRecords() { return std::move(recorder_).Take(); }
-  const std::vector<std::shared_ptr<const ServedModels>>& served() const { return served_; }
 
   Observed seen;
-  std::unordered_set<std::uint64_t> cancelled;  // requests whose clients left
+  std::unordered_map<std::uint64_t, std::uint32_t> of;  // by request: which of seen.models
+  std::unordered_set<std::uint64_t> cancelled;          // requests whose clients left
 
  private:
   struct Running {
@@ -74,8 +96,12 @@ class Tale final : public ReplayWatch {
     LaneId lane;
     TimePoint decided;
   };
+  std::uint32_t PlaceOf(const Batch& batch) const {
+    return batch.requests.empty() ? 0 : of.at(batch.requests.front().id.value());
+  }
+
   Recorder recorder_;
-  std::vector<std::shared_ptr<const ServedModels>> served_;
+  std::vector<std::optional<std::uint32_t>> places_;  // by id, in seen.models, of who has it now
   std::unordered_map<std::uint64_t, Running> running_;
   std::unordered_map<std::uint64_t, TimePoint> learnt_;  // by batch: when its end was known ...
   std::unordered_map<std::uint64_t, TimePoint> free_;    // ... and its lane was given another
@@ -87,30 +113,6 @@ Status CheckLanes(const JournalFile& journal) {
   });
   if (!planned) return CheckLanesAlike(journal.header.lanes);
   return InvalidArgument("its lanes " + std::string(kLanesNotSimulated));
-}
-
-bool AreAlike(const Model& a, const Model& b) {
-  return a.name == b.name && a.exit_count() == b.exit_count();
-}
-
-// By id, what was served when the model was loaded last; null: it never was. An id that several
-// models had cannot be told apart.
-Expected<std::vector<std::shared_ptr<const ServedModels>>> ModelsOf(const Tale& tale) {
-  std::vector<std::shared_ptr<const ServedModels>> models;
-  for (const auto& each : tale.served()) {
-    models.resize(std::max(models.size(), each->models.size()));
-    for (std::size_t m = 0; m < each->models.size(); ++m) {
-      if (!each->models[m].loaded) continue;
-      if (models[m] != nullptr && !AreAlike(models[m]->models[m], each->models[m])) {
-        return InvalidArgument(
-            fmt::format("model '{}' was loaded where '{}' had been, with another name or other "
-                        "exits, which is not simulated from a journal",
-                        each->models[m].name, models[m]->models[m].name));
-      }
-      models[m] = each;
-    }
-  }
-  return models;
 }
 
 // When what counts begins and ends.
@@ -134,12 +136,13 @@ void AddArrivals(const JournalFile& journal, Tale& tale) {
   for (const JournalRecord& record : std::views::reverse(journal.records)) {
     if (record.kind == JournalRecord::Kind::kStep) known = record.at;
     if (record.kind != JournalRecord::Kind::kArrive) continue;
-    if (record.model >= seen.arrivals.size() || tale.cancelled.contains(record.id)) continue;
-    seen.arrivals[record.model].push_back({{.arrival = record.at,
-                                            .deadline = record.deadline,
-                                            .shape = record.shape,
-                                            .priority = record.priority},
-                                           std::max(known, record.at)});
+    const auto of = tale.of.find(record.id);
+    if (of == tale.of.end() || tale.cancelled.contains(record.id)) continue;
+    seen.arrivals[of->second].push_back({{.arrival = record.at,
+                                          .deadline = record.deadline,
+                                          .shape = record.shape,
+                                          .priority = record.priority},
+                                         std::max(known, record.at)});
   }
   for (auto& model : seen.arrivals) {
     std::ranges::reverse(model);
@@ -164,11 +167,8 @@ Expected<RecordedRun> ReadRecorded(const JournalFile& journal, const std::string
         fmt::format("this program decides otherwise than the one that wrote it (commit {})",
                     journal.header.commit));
   }
-  auto models = ModelsOf(tale);
-  if (!models) return std::unexpected(models.error());
   Observed& seen = tale.seen;
   seen.name = name;
-  seen.models = *std::move(models);
   std::tie(seen.first, seen.end) = WindowOf(journal, last);
   constexpr Duration kLongest = Seconds(std::int64_t{24} * 3600);
   if (seen.end - kStart > kLongest) {

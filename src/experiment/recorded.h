@@ -11,9 +11,9 @@
 namespace tactus {
 
 // What counts is the last `last` of the journal, by arrivals; nothing: all of it. All of it is
-// simulated, so that queues are then what they were. `name`: of the run, for
-// reports. InvalidArgument for what is not simulated yet: plans, shares of devices, lanes that
-// differ, ids that several models had; and for a journal that no dispatcher can have written.
+// simulated, so that queues are then what they were. A model that was loaded in another's place is
+// another. `name`: of the run, for reports. InvalidArgument for what is not simulated yet: plans,
+// shares of devices, lanes that differ; and for a journal that no dispatcher can have written.
 Expected<RecordedRun> ReadRecorded(const JournalFile& journal, const std::string& name,
                                    std::optional<Duration> last);
 

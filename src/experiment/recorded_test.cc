@@ -114,6 +114,43 @@ TEST_F(Recorded, ThePartAtTheEndIsTaken) {
   ExpectAlike(*SimulateRecorded(run), run.happened);
 }
 
+// Without this, a server that loaded a model in another's place has no what-if any more.
+TEST_F(Recorded, AModelInAnothersPlaceIsAnother) {
+  const RunReport was = Run("horizon", path_);
+  JournalFile journal = *LoadJournal(path_);
+  auto served = std::make_shared<ServedModels>(
+      *std::get<std::shared_ptr<const ServedModels>>(journal.changes.front().to));
+  served->models[0].name = "c";
+  journal.changes.push_back({journal.records.size() / 2, served});
+  const auto run = ReadRecorded(journal, "journal", std::nullopt);
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(run->happened.all.requests, was.all.requests);
+  std::vector<std::string> names;
+  std::uint64_t requests = 0;
+  for (const ModelSummary& model : run->happened.models) {
+    names.push_back(model.name);
+    requests += model.figures.requests;
+    EXPECT_GT(model.figures.requests, was.all.requests / 5) << model.name;
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(requests, was.all.requests);
+  EXPECT_EQ(SimulateRecorded(*run)->all.requests, was.all.requests);
+}
+
+// Without this, `busy` of what was and of what is simulated are two measures.
+TEST_F(Recorded, ALaneIsBusyFromADecisionToItsEnd) {
+  Run("horizon", path_);
+  JournalFile journal = *LoadJournal(path_);
+  for (JournalRecord& record : journal.records) {
+    if (record.kind == JournalRecord::Kind::kFinish) record.deadline += Micros(300);
+  }
+  const auto run = ReadRecorded(journal, "journal", std::nullopt);
+  ASSERT_TRUE(run) << run.error().message;
+  const auto again = SimulateRecorded(*run);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_NEAR(BusyRatio(run->happened), BusyRatio(*again), 0.01);
+}
+
 TEST_F(Recorded, WhatCannotBeSimulatedIsRefused) {
   scenario_.lane_kinds = {{.name = "only a", .count = 1, .models = {"a"}}};
   Run("horizon", path_);

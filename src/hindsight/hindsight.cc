@@ -10,6 +10,10 @@ constexpr double kSlow = 1.2;
 // While so much of the lanes' time is taken, there is no room for more.
 constexpr double kTaken = 0.9;
 
+bool IsSlow(const RanBatch& batch) {
+  return ToMillis(batch.ended - batch.decided) > kSlow * ToMillis(batch.expected);
+}
+
 ExitId Deepest(const Model& model) {
   return ExitId{static_cast<ExitId::rep>(std::max(model.exit_count(), 1) - 1)};
 }
@@ -49,6 +53,9 @@ void Hindsight::Finished(BatchId id, const BatchReport& report) {
   batch.started = report.started;
   batch.ended = report.ended;
   longest_ = std::max(longest_, batch.ended - batch.decided);
+  ModelMisses& counts = models_[*batch.model];
+  if (report.status == BatchStatus::kOk) ++counts.batches;
+  if (report.status == BatchStatus::kOk && IsSlow(batch)) ++counts.slow;
   // The dispatcher closes the lane of a batch that was lost.
   if (report.status == BatchStatus::kLost) LaneOpened(batch.lane, false, report.ended);
 }
@@ -73,8 +80,7 @@ void Hindsight::Answered(const Batch& batch, const BatchReport& report) {
     };
     const bool alone = ran.rows > 1 && took(batch.exit, 1);
     const bool shallow = batch.exit.value() > 0 && took(ExitId{0}, ran.rows);
-    const bool slow = ToMillis(ran.ended - ran.decided) > kSlow * ToMillis(ran.expected) &&
-                      ran.decided + ran.expected <= request.deadline;
+    const bool slow = IsSlow(ran) && ran.decided + ran.expected <= request.deadline;
     Add(std::move(miss), failed    ? MissCause::kFailed
                          : slow    ? MissCause::kSlowRun
                          : alone   ? MissCause::kBatch

@@ -69,6 +69,8 @@ struct Miss {
 struct ModelMisses {
   std::uint64_t in_time = 0, late = 0, given_up = 0, failed = 0;
   std::array<std::uint64_t, kMissCauses> causes{};
+  std::uint64_t batches = 0;  // that ran to their end
+  std::uint64_t slow = 0;     // of them, those that took more than 1.2 times what was expected
 
   std::uint64_t missed() const { return late + given_up + failed; }
 };

@@ -70,6 +70,23 @@ TEST_F(HindsightTest, WhatWasInTimeIsCountedAndNoMiss) {
   EXPECT_TRUE(hindsight_.Worst(9, "").empty());
 }
 
+// Without this, one stall of the machine reads as a wrong profile.
+TEST_F(HindsightTest, AProfileIsWrongWhereMostBatchesAreSlow) {
+  for (int i = 0; i < 3; ++i) Run({Came(1, 100 * i)}, 0, 100 * i, 100 * i + 6);
+  Run({Came(9, 400)}, 0, 400, 440);
+  hindsight_.Conclude();
+  EXPECT_THAT(TextOf(hindsight_.models()),
+              HasSubstr("as 1 of its 4 batches did: something else held the machine then"));
+  EXPECT_THAT(TextOf(hindsight_.models()), Not(HasSubstr("profile")));
+}
+
+TEST_F(HindsightTest, WhereMostBatchesAreSlowTheProfileIsToBeMeasured) {
+  for (int i = 0; i < 3; ++i) Run({Came(1, 100 * i)}, 0, 100 * i, 100 * i + 40);
+  hindsight_.Conclude();
+  EXPECT_THAT(TextOf(hindsight_.models()),
+              HasSubstr("as 3 of its 3 batches did: measure the profile again"));
+}
+
 TEST_F(HindsightTest, ABatchMayHaveBeenTooLarge) {
   Run({Came(1, 0), Came(2, 7), Came(3, 7), Came(4, 7)}, 1, 7, 31);
   EXPECT_EQ(CauseOfTheWorst(), MissCause::kBatch) << "alone it ends after 19 ms";
@@ -102,7 +119,7 @@ TEST_F(HindsightTest, WhoWaitedForABusyLaneWouldHaveNeededAnother) {
   hindsight_.GivenUp(kModel, Came(4, 1), DropReason::kShed, At(16));
   EXPECT_EQ(CauseOfTheWorst(), MissCause::kBusy);
   EXPECT_THAT(Text(), AllOf(HasSubstr("given up after 15.000 ms"), HasSubstr("100 % of the lanes'"),
-                            HasSubstr("1 batches with    3 rows, 15.000 ms"),
+                            HasSubstr("1 batch   with    3 rows, 15.000 ms"),
                             HasSubstr("an idle lane: there it takes 12.000 ms; ")));
   EXPECT_THAT(TextOf(hindsight_.models()),
               AllOf(HasSubstr("of the 1 of 'm' that were not in time"),

@@ -23,7 +23,15 @@ double Percent(std::uint64_t part, std::uint64_t all) {
   return 100 * static_cast<double>(part) / static_cast<double>(std::max<std::uint64_t>(all, 1));
 }
 
-const char* WhyOf(MissCause cause) {
+// One slow run is the machine's doing; a profile is wrong for most.
+std::string WhySlow(const ModelMisses& model) {
+  return fmt::format("ran slower than expected, as {} of its {} batches did: {}", model.slow,
+                     model.batches,
+                     2 * model.slow > model.batches ? "measure the profile again"
+                                                    : "something else held the machine then");
+}
+
+std::string WhyOf(MissCause cause, const ModelMisses& model) {
   switch (cause) {
     case MissCause::kFailed:
       return "their engine failed";
@@ -34,7 +42,7 @@ const char* WhyOf(MissCause cause) {
     case MissCause::kTooShort:
       return "had less time than the quickest run takes: a longer SLO";
     case MissCause::kSlowRun:
-      return "ran slower than expected: measure the profile again";
+      return WhySlow(model);
     case MissCause::kBatch:
       return "ran in a batch that was too large for them";
     case MissCause::kExit:
@@ -69,8 +77,9 @@ std::string WhatRan(const std::vector<RanBatch>& batches, TimePoint from, TimePo
   std::string text;
   for (std::size_t i = 0; i < std::min(order.size(), kMost); ++i) {
     const auto& [model, sum] = order[i];
-    text += fmt::format("    {:<20} {:>4} batches with {:>4} rows, {}\n", model, sum.batches,
-                        sum.rows, Ms(sum.took));
+    text += fmt::format("    {:<20} {:>4} {} with {:>4} {}, {}\n", model, sum.batches,
+                        sum.batches == 1 ? "batch  " : "batches", sum.rows,
+                        sum.rows == 1 ? "row" : "rows", Ms(sum.took));
   }
   if (order.size() > kMost) text += fmt::format("    and {} other models\n", order.size() - kMost);
   return text;
@@ -154,7 +163,7 @@ std::string TextOf(const std::map<std::string, ModelMisses>& models) {
       const std::uint64_t count = m.causes[static_cast<std::size_t>(i)];
       if (count == 0) continue;
       text += fmt::format("  {:>8}  {:>3.0f} %  {}\n", count, Percent(count, m.missed()),
-                          WhyOf(static_cast<MissCause>(i)));
+                          WhyOf(static_cast<MissCause>(i), m));
     }
   }
   return OnTerminal(std::move(text));

@@ -174,7 +174,8 @@ struct Runtime::Body {
   }
 
   CallId Refuse(InferCall& call, ErrorCode code, std::string why) {
-    if (parts.observer != nullptr) {
+    // Of a step the pipeline's call says how it ended.
+    if (parts.observer != nullptr && !call.step) {
       parts.observer->OnRefused(call.model != nullptr ? std::string_view(call.model->name) : "",
                                 code);
     }

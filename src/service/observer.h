@@ -49,6 +49,10 @@ class Observer {
   // service's ModelId; a call of several rows counts its shallowest exit and its last batch. The
   // reply follows on the same thread.
   virtual void OnAnswered(const ModelSpec&, const RequestRecord&, int /*rows*/) {}
+  // The same of a call that is a step of a pipeline's: its client's call is the pipeline's.
+  virtual void OnStepAnswered(const ModelSpec& model, const RequestRecord& record, int rows) {
+    OnAnswered(model, record, rows);
+  }
   // A call was refused before it entered a queue (no such model, no room, stopping).
   virtual void OnRefused(std::string_view /*model*/, ErrorCode) {}
   virtual void OnBatch(const ModelSpec&, const BatchRecord&) {}

@@ -144,7 +144,7 @@ Status FrontEnd::Start() {
                               .logs = logs_,
                               .live = o_.ui ? live_.get() : nullptr,
                               .metrics = [this] { return metrics_.Text(); },
-                              .unread = [this] { metrics_.OnUnread(); },
+                              .refused = [this](auto why) { metrics_.OnTurnedAway(why); },
                               .late = [this] { metrics_.OnLateAnswer(); },
                               .spans_lost = [this](auto spans) { metrics_.OnSpansLost(spans); }});
   if (!ports) return std::unexpected(std::move(ports.error()));

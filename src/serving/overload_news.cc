@@ -60,7 +60,7 @@ std::optional<std::string> OverloadNews::Second(const CallsByModel& calls, std::
   const std::uint64_t all = missed + now.in_time - begun_->in_time;
   begun_.reset();
   return fmt::format("the overload has ended after {} s: {} of {} calls were not answered in time",
-                     lasts_ - kQuiet, missed, all);
+                     std::max(lasts_ - kQuiet, 1), missed, all);
 }
 
 std::string OverloadNews::Begins(const Total& from, const Total& to) const {
@@ -86,7 +86,7 @@ std::string OverloadNews::Begins(const Total& from, const Total& to) const {
 
 std::unique_ptr<RepeatedTask> LogOverloads(const ServingMetrics& metrics, const Log& log) {
   auto second = [&metrics, log, news = OverloadNews()]() mutable {
-    if (const auto line = news.Second(metrics.by_model(), metrics.refused())) log->warn(*line);
+    if (const auto line = news.Second(metrics.of_clients(), metrics.no_room())) log->warn(*line);
   };
   return std::make_unique<RepeatedTask>("overloads", Every(Seconds(1), std::move(second)));
 }

@@ -1,5 +1,6 @@
 #include "serving/server.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <utility>
@@ -207,6 +208,7 @@ Status Server::Open() {
                       .moments = *moments_,
                       .metrics = *metrics_,
                       .read = [this] { return ReadingOf(device_->runtime(), stack_->service()); },
+                      .settable = [this](const std::string& model) { return Runs(model); },
                       .find =
                           [this](const std::string& model, std::int64_t version) {
                             auto found = stack_->service().Find(model, version);
@@ -230,7 +232,7 @@ Status Server::Open() {
                               .what_if = what_if_.get(),
                               .sampler = sampler_.get(),
                               .metrics = [this] { return metrics_->Text(); },
-                              .unread = [this] { metrics_->OnUnread(); },
+                              .refused = [this](auto why) { metrics_->OnTurnedAway(why); },
                               .late = [this] { metrics_->OnLateAnswer(); },
                               .spans_lost = [this](auto spans) { metrics_->OnSpansLost(spans); }});
   if (!ports) return std::unexpected(std::move(ports.error()));
@@ -274,6 +276,13 @@ std::string Server::Text() const {
     text += fmt::format("\nlanes now: {}\n", LayoutText(*layout.plan, layout.models));
   }
   return text;
+}
+
+bool Server::Runs(const std::string& name) const {
+  const auto served = device_->runtime().served_models();
+  return served != nullptr && std::ranges::any_of(served->models, [&](const Model& model) {
+           return model.loaded && model.name == name;
+         });
 }
 
 void Server::TakePlanAgain() {

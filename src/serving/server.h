@@ -49,6 +49,8 @@ class Server {
   Status MakeSampler();
   LoadTotals ReadLoad() const;
   RuntimeReading Read() const;
+  // Whether the lanes run the model.
+  bool Runs(const std::string& name) const;
 
   const ServeOptions o_;
   const LogQueue& logs_;

@@ -122,6 +122,7 @@ HttpOptions HttpOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
   http.access = parts.access.access;
   http.limits = parts.access.limits;
   http.lag = parts.lag;
+  http.refused = parts.refused;
   http.objectives = parts.access.objectives;
   http.log_settings = parts.logs.settings();
   http.trace_settings = traces.settings;
@@ -148,6 +149,7 @@ GrpcOptions GrpcOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
           // Without certificates other nodes come here.
           .takes_entered = !o.routes.empty() && o.peer_tls.empty(),
           .limits = parts.access.limits,
+          .refused = parts.refused,
           .objectives = parts.access.objectives,
           .log_settings = parts.logs.settings(),
           .trace_settings = traces.settings,
@@ -228,7 +230,8 @@ Expected<std::unique_ptr<ServerPorts>> ServerPorts::Start(const ServeOptions& o,
   GrpcOptions grpc = GrpcOptionsOf(o, parts, traces);
   auto refusals = std::make_shared<PacedRefusals>();
   http.refusals = refusals;
-  http.bodies = std::make_shared<BodyAdmission>(parts.unread, parts.late);
+  http.bodies = std::make_shared<BodyAdmission>(
+      [refused = parts.refused] { refused(RefusalReason::kUnread); }, parts.late);
   // Another node that waits for a refusal keeps its client waiting: those of a cluster call nodes
   // with routes, and the front ends of sites.
   if (o.routes.empty() && o.schedulers.empty()) {

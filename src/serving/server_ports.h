@@ -36,9 +36,8 @@ class ServerPorts {
     WhatIf* what_if = nullptr;             // null: nobody answers what-ifs
     LoadSampler* sampler = nullptr;        // null: no advice
     std::function<std::string()> metrics;  // the page's text
-    // Told as BodyAdmission has it.
-    std::function<void()> unread = {};
-    std::function<void()> late = {};
+    CountRefusal refused = [](RefusalReason) {};
+    std::function<void()> late = {};  // told as BodyAdmission has it
     std::function<void(std::uint64_t)> spans_lost = [](std::uint64_t) {};
   };
 

@@ -96,28 +96,32 @@ Observed ObservedOf(const LiveMinute::Kept& kept, const JournalHeader& setting,
 
   Observed seen{.name = "the last minute",
                 .setting = setting,
-                .models = std::vector(served->models.size(), served),
                 .first = moved(kept.from),
                 .end = moved(kept.to)};
+  for (std::uint32_t m = 0; m < served->models.size(); ++m) seen.models.push_back({served, m});
   seen.lanes.resize(setting.lanes.size());
   seen.arrivals.resize(served->models.size());
   for (const auto& batch : kept.batches) {
     if (!id_of[batch.model] || batch.lane >= seen.lanes.size()) continue;
-    seen.lanes[batch.lane].busy += batch.ended - batch.started;
+    // As a simulated batch: from its decision until its lane was free for another.
+    seen.lanes[batch.lane].busy += batch.learnt - batch.decided;
     ++seen.lanes[batch.lane].batches;
     if (batch.failed) continue;
     seen.took[{*id_of[batch.model], batch.exit, batch.rows}].push_back(
         {moved(batch.decided), batch.learnt - batch.decided});
   }
-  for (const auto& [number, rows, noted] : kept.answers) {
-    if (noted.outcome == Outcome::kCancelled) continue;
-    if (!id_of[number]) {
+  for (const LiveMoments::Answer& answer : kept.answers) {
+    if (answer.record.outcome == Outcome::kCancelled) continue;
+    const std::uint32_t rows = answer.rows;
+    if (answer.pipeline) continue;  // its steps are there
+    if (!id_of[answer.model]) {
       ++seen.left_out;
       continue;
     }
     if (rows > 1) ++seen.of_many_rows;
-    RequestRecord record = noted;
-    record.model = *id_of[number];
+    if (answer.step) seen.steps += rows;
+    RequestRecord record = answer.record;
+    record.model = *id_of[answer.model];
     for (TimePoint* at : {&record.arrival, &record.deadline, &record.started, &record.ended}) {
       *at = moved(*at);
     }
@@ -191,6 +195,8 @@ Expected<std::string> WhatIf::Answer(std::string_view question) const {
   Json answer{{"seconds", Rounded(ToSeconds(kept.to - kept.from))},
               {"left_out", seen.left_out},
               {"of_many_rows", seen.of_many_rows},
+              {"steps", seen.steps},
+              {"ago_seconds", Rounded(ToSeconds(kept.ago))},
               {"was", JsonOf(tried->was, tried->slots)},
               {"same", JsonOf(tried->same, tried->slots)},
               {"own_deadlines", tried->own_deadlines}};

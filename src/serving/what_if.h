@@ -16,15 +16,16 @@
 
 namespace tactus {
 
-// The minute as a run of `setting`, of the models of `served`; what others ran (ensembles, the
-// host's operators) is left out, and so are calls that their clients took back. Requests have their
+// The minute as a run of `setting`, of the models of `served`; what others ran (the host's
+// operators) is left out, and so are calls that their clients took back. Of pipelines the steps are
+// requests of their own. Requests have their
 // model's priority: what a call said of its own is not noted.
 Observed ObservedOf(const LiveMinute::Kept& kept, const JournalHeader& setting,
                     const std::shared_ptr<const ServedModels>& served);
 
 class WhatIf {
  public:
-  static constexpr Duration kLeast = Seconds(3);      // of a minute that says something
+  static constexpr Duration kLeast = LiveMinute::kLeast;
   static constexpr Duration kProcessor = Seconds(2);  // for an answer
   static constexpr double kBusy = 0.9;                // of the machine: no processor is left for it
 

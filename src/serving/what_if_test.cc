@@ -158,7 +158,9 @@ TEST_F(WhatIfTest, WrongQuestionsSayWhatIsWrong) {
   };
   EXPECT_THAT(said("policy=none"), HasSubstr("none"));
   EXPECT_THAT(said("lanes"), HasSubstr("KEY=VALUE"));
-  EXPECT_THAT(said("models.c.slo_ms=4"), HasSubstr("'c'"));
+  EXPECT_EQ(said("models.c.slo_ms=4"),
+            "models.c.slo_ms=4: no call of a model 'c' is simulated; those are a, b. Of a pipeline "
+            "it is the steps that are");
   EXPECT_THAT(said("duration_s=1"), HasSubstr("is no setting of a recorded run"));
   EXPECT_THAT(said("models.a.rate_rps=4"), HasSubstr("is no setting of a recorded run"));
 }
@@ -186,6 +188,45 @@ TEST_F(WhatIfTest, NobodyWaitsForIt) {
   EXPECT_TRUE(Ask(asked, R"({"set": []})"));
   asked.Stop();
   EXPECT_EQ(Ask(asked, R"({"set": []})").error().code, ErrorCode::kUnavailable);
+}
+
+// Without this a pipeline's call is said to be left out, and its steps to be calls.
+TEST_F(WhatIfTest, OfPipelinesTheStepsAreSimulated) {
+  Notes notes;
+  Run("fifo", &notes);
+  WhatIf::Parts parts = PartsOf(notes, "fifo");
+  LiveMinute::Kept kept = parts.minute();
+  for (auto& answer : kept.answers) answer.step = answer.model == 0;
+  const std::size_t requests = kept.answers.size();
+  kept.models.push_back("both");
+  for (std::size_t i = 0; i < requests; ++i) {
+    if (!kept.answers[i].step) continue;
+    LiveMoments::Answer whole = kept.answers[i];
+    whole.model = 2;
+    whole.step = false;
+    whole.pipeline = true;
+    kept.answers.push_back(whole);
+  }
+  parts.minute = [&] { return kept; };
+  WhatIf asked(std::move(parts));
+  const json said = json::parse(*Ask(asked, R"({"set": []})"));
+  EXPECT_EQ(said["steps"], kept.answers.size() - requests);
+  EXPECT_EQ(said["left_out"], 0);
+  EXPECT_EQ(said["was"]["requests"], requests);
+}
+
+// Without this, what a lane waits for looks like room that a simulated one does not have.
+TEST_F(WhatIfTest, ALaneIsBusyFromADecisionUntilItIsFree) {
+  Notes notes;
+  Run("fifo", &notes);
+  for (auto& batch : notes.kept.batches) {
+    batch.started += Micros(300);
+    batch.ended -= Micros(300);
+  }
+  WhatIf asked(PartsOf(notes, "fifo"));
+  const json said = json::parse(*Ask(asked, R"({"set": []})"));
+  EXPECT_NEAR(said["was"]["busy_percent"].get<double>(), said["same"]["busy_percent"].get<double>(),
+              1);
 }
 
 TEST_F(WhatIfTest, AMinuteOfTwoSecondsIsNotEnough) {

@@ -131,6 +131,24 @@ class Commands(CommandCase):
             self.good("simulate", SCENARIO, *SHORT, "--policy", policy, "--journal", file)
             self.assertIn("identical: ", self.good("replay", file))
 
+    def test_a_file_that_is_read_is_not_written_over(self):
+        """Of commands whose journal, tensors or configuration a wrong name would destroy."""
+        file, config = self.folder / "journal", self.folder / "serve.toml"
+        self.good("simulate", SCENARIO, *SHORT, "--journal", file)
+        config.write_text("lanes = 1\n")
+        lost = "reads this file, which would be lost; name another"
+        for says, *words in (
+                (f"--out: {file}: journal {lost}", "trace", file, "--out", file),
+                (f"--json: {file}: --input {lost}", "load", "--models", "m", "--input",
+                 f"INPUT={file}", "--json", file),
+                (f"--journal: {config}: --config {lost}", "serve", "--models", self.folder,
+                 "--config", config, "--journal", config),
+                (f"--journal: {file}: --routes {lost}", "serve", "--models", self.folder,
+                 "--routes", file, "--journal", file)):
+            self.bad(*words, says=says)
+        self.assertIn("identical: ", self.good("replay", file))
+        self.assertEqual(config.read_text(), "lanes = 1\n")
+
     def test_explain_says_why_requests_were_not_in_time(self):
         file, report = self.folder / "journal", self.folder / "report.json"
         self.good("simulate", SCENARIO, *SHORT, "--policy", "fifo", "--journal", file,

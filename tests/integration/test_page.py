@@ -22,7 +22,7 @@ import urllib.request
 
 import browser
 from serving import (SLOW_MS, SOURCE, TACTUS, WAIT_S, Server, add_model, make_certificate,
-                     slow_profile)
+                     make_repository_with_pipeline, slow_profile)
 from site_processes import Site
 from test_isolate import Isolated, engine_processes
 
@@ -159,10 +159,107 @@ class PageTest(unittest.TestCase):
             self.assertNotEqual(said[0], said[1])
             self.assertEqual(said[0], said[2])
             self.assertEqual(page.evaluate("document.getElementById('pause').ariaPressed"), "true")
-            page.press("+")
+            at_start = "(chosen.start / 1000).toFixed(3)"
+            seen = "chosen.start <= pausedAt && chosen.end >= pausedAt - 1000 * SPANS[span]"
+            page.press("ArrowLeft")
+            for _ in range(4):  # closer and closer about the chosen bar
+                page.press("+")
+                self.assertTrue(page.evaluate(seen))
+            self.assertRegex(page.evaluate("document.getElementById('span').textContent"),
+                             r"^0\.25 s, from \d+\.\d\d s on$")
+            before = page.evaluate("pausedAt")
+            page.press("PageUp")
+            self.assertLess(page.evaluate("pausedAt"), before)
+            page.click("#later")
+            self.assertAlmostEqual(page.evaluate("pausedAt"), before)
+            for _ in range(3):  # a bar that is not to be seen is brought there
+                page.press("ArrowRight")
+                self.assertTrue(page.evaluate(seen))
+            self.assertIn(f"from {page.evaluate(at_start)} s on",
+                          page.evaluate("document.getElementById('bar').textContent"))
+            page.press("Escape")
             self.assertEqual(page.evaluate("document.getElementById('span').textContent"),
-                             "the last 2 s")
+                             "the last 0.25 s")
             self.assertEqual(page.errors, [])
+
+    def test_a_drag_moves_and_a_press_chooses(self):
+        over = threading.Event()
+        with contextlib.closing(Server(fill=emulated)) as server:
+            page = self.open(server)
+            caller = self.call_on(server, "slow", over)
+            try:
+                page.await_true("bars.length >= 2")
+            finally:
+                over.set()
+                caller.join()
+            page.click("#pause")
+            left, top, width, height = page.evaluate(
+                "(b => [b.left, b.top, b.width, b.height])(byId('lanes').getBoundingClientRect())")
+            before = page.evaluate("pausedAt")
+
+            def mouse(kind, x):
+                page.ask("Input.dispatchMouseEvent", type=kind, x=x, y=top + 8, button="left",
+                         buttons=0 if kind == "mouseReleased" else 1, clickCount=1)
+            mouse("mousePressed", left + width / 2)
+            mouse("mouseMoved", left + width / 2 + 40)
+            mouse("mouseReleased", left + width / 2 + 40)
+            self.assertLess(page.evaluate("pausedAt"), before)
+            self.assertIsNone(page.evaluate("chosen"))
+            x = page.evaluate("LEFT + (middleOf(bars.at(-1)) - nowMs() + 1000 * SPANS[span]) / "
+                              "(1000 * SPANS[span]) * (byId('lanes').clientWidth - LEFT)")
+            mouse("mousePressed", left + x)
+            mouse("mouseReleased", left + x)
+            self.assertTrue(page.evaluate("chosen === bars.at(-1)"))
+
+    def test_a_pipelines_call_counts_once(self):
+        with contextlib.closing(Server(fill=make_repository_with_pipeline)) as server:
+            page = self.open(server)
+            for _ in range(5):
+                self.assertEqual(server.post("/v2/models/twice/infer",
+                                             json.dumps(BODY).encode())[0], 200)
+            page.await_true("history.reduce((sum, s) => sum + s.met, 0) >= 5")
+            page.await_true("[...document.getElementById('models').rows].some(row => "
+                            "row.cells[0].textContent === 'echo' && "
+                            "/^0 \\+ \\d+ steps$/.test(row.cells[3].textContent))")
+            self.assertEqual(page.evaluate("history.reduce((sum, s) => sum + s.met, 0)"), 5)
+            self.assertEqual(server.metric("tactus_requests_total", outcome="met"), 10)
+            offered = page.evaluate("[...document.getElementById('if-model').options]"
+                                    ".map(each => each.value)")
+            self.assertIn("echo", offered)
+            self.assertNotIn("twice", offered)
+            self.assertEqual(page.errors, [])
+
+    def test_calls_that_are_refused_are_told(self):
+        with contextlib.closing(Server(fill=emulated)) as server:
+            page = self.open(server)
+            call = json.dumps(BODY).encode()
+            self.assertEqual(server.post("/v2/models/none/infer", call)[0], 404)
+            self.assertEqual(server.post("/v2/models/slow/infer", b"{")[0], 400)
+            page.await_true("document.getElementById('refused').textContent.includes('no such')")
+            self.assertRegex(page.evaluate("document.getElementById('refused').textContent"),
+                             r"calls/s refused: .*malformed")
+            self.assertEqual(page.evaluate("document.getElementById('level').className"), "bad")
+            for reason in ("not_found", "invalid_argument"):
+                self.assertEqual(server.metric("tactus_refused_total", reason=reason), 1)
+
+    def test_who_loads_the_page_again_has_its_minute(self):
+        over = threading.Event()
+        with contextlib.closing(Server(fill=emulated)) as server:
+            page = self.open(server)
+            caller = self.call_on(server, "slow", over)
+            try:
+                page.await_true("bars.length >= 12")
+            finally:
+                over.set()
+                caller.join()
+            page.open("about:blank")
+            time.sleep(1)
+            status, _, text = server.post("/v2/tactus/whatif", b'{"set": []}')
+            said = json.loads(text)
+            if status == 503:
+                self.assertIn("% busy", said["error"])
+            else:
+                self.assertGreaterEqual(said["was"]["requests"], 8)
 
     def test_names_are_text(self):
         with contextlib.closing(Server(fill=with_strange_name)) as server:
@@ -384,6 +481,14 @@ class SecretPageTest(unittest.TestCase):
                     page.await_true(f"!document.getElementById('login').hidden && "
                                     f"document.getElementById('link').textContent"
                                     f".includes('{says}')")
+                # A header takes no such character: it is not kept, and the form stays.
+                page.await_true(login)
+                page.evaluate("document.getElementById('token').value = 'reader\u201d'")
+                page.click("#login button")
+                self.assertIn("cannot be a token",
+                              page.evaluate("document.getElementById('login-error').textContent"))
+                self.assertFalse(page.evaluate("document.getElementById('login').hidden"))
+                self.assertIsNone(page.evaluate("sessionStorage.getItem('tactus-token')"))
                 page.evaluate("document.getElementById('token').value = 'reader-0123456789abcdef'")
                 page.click("#login button")
                 page.await_true("document.getElementById('about').textContent.includes('ready')")
@@ -474,6 +579,7 @@ class LiveTest(unittest.TestCase):
     def test_its_files_allow_no_other_origin(self):
         with contextlib.closing(Server(fill=emulated)) as server:
             for path, kind in (("/ui/index.html", "text/html"), ("/ui/app.js", "text/javascript"),
+                               ("/ui/lanes.js", "text/javascript"),
                                ("/ui/style.css", "text/css")):
                 connection, answer = self.ask(server, path)
                 with contextlib.closing(connection):

@@ -247,8 +247,10 @@ void ReplyQueue::AnswerNow(PendingCall& pending) {
   }
   Count(pending, reply.served.outcome, now);
   if (observer_ != nullptr) {
-    observer_->OnAnswered(pending.model->spec, MakeRecord(pending, reply.served.outcome, now),
-                          static_cast<int>(pending.rows.size()));
+    const RequestRecord record = MakeRecord(pending, reply.served.outcome, now);
+    const auto rows = static_cast<int>(pending.rows.size());
+    pending.call.step ? observer_->OnStepAnswered(pending.model->spec, record, rows)
+                      : observer_->OnAnswered(pending.model->spec, record, rows);
   }
   const std::shared_ptr<ServedModel> model = pending.model;
   const std::function<void(InferReply &&)> answer = std::move(pending.call.reply);

@@ -5,13 +5,16 @@
 
 namespace tactus {
 
-Status CallPlace::Take(std::size_t bytes) {
+ByteBudget::Taken CallPlace::TryTake(std::size_t bytes) {
   const ByteBudget::Taken taken = call_.bytes->Take(bytes);
-  if (taken != ByteBudget::Taken::kYes) {
-    return Fail(ErrorCode::kResourceExhausted, ClientLimits::BytesText(taken));
-  }
-  bytes_ += bytes;
-  return {};
+  if (taken == ByteBudget::Taken::kYes) bytes_ += bytes;
+  return taken;
+}
+
+Status CallPlace::Take(std::size_t bytes) {
+  const ByteBudget::Taken taken = TryTake(bytes);
+  if (taken == ByteBudget::Taken::kYes) return {};
+  return Fail(ErrorCode::kResourceExhausted, ClientLimits::BytesText(taken));
 }
 
 void CallPlace::KeepFor(InferReply& reply, const std::shared_ptr<CallPlace>& place) {
@@ -30,10 +33,16 @@ Status CallGate::Open() const {
 
 Expected<CallGate::Place> CallGate::Enter(const CallHead& head, std::size_t bytes) const {
   auto call = limits_->Begin(head.client, ClientLimits::Clock::now());
-  if (!call) return Fail(ErrorCode::kResourceExhausted, std::move(call.error().text));
+  if (!call) {
+    Count(RefusalReason::kClientLimit);
+    return Fail(ErrorCode::kResourceExhausted, std::move(call.error().text));
+  }
   auto place = std::make_shared<CallPlace>(*std::move(call));
-  if (Status taken = place->Take(bytes); !taken) return std::unexpected(std::move(taken.error()));
-  return place;
+  const ByteBudget::Taken taken = place->TryTake(bytes);
+  if (taken == ByteBudget::Taken::kYes) return place;
+  Count(taken == ByteBudget::Taken::kBeyondLimit ? RefusalReason::kClientLimit
+                                                 : RefusalReason::kResourceExhausted);
+  return Fail(ErrorCode::kResourceExhausted, ClientLimits::BytesText(taken));
 }
 
 Expected<CallGate::Place> CallGate::Hold(const CallHead& head, std::size_t bytes) const {

@@ -15,6 +15,7 @@
 #include "server/kserve/body_admission.h"
 #include "server/kserve/objectives.h"
 #include "service/infer_call.h"
+#include "service/refusal.h"
 
 namespace tactus {
 
@@ -33,8 +34,9 @@ class CallPlace {
   CallPlace(const CallPlace&) = delete;
   CallPlace& operator=(const CallPlace&) = delete;
 
-  // ResourceExhausted, in words for the client. From one thread at a time.
+  // From one thread at a time. ResourceExhausted, in words for the client.
   Status Take(std::size_t bytes);
+  ByteBudget::Taken TryTake(std::size_t bytes);
   // The bytes of a large answer to the call count too, and its place is kept, until it is out.
   static void KeepFor(InferReply& reply, const std::shared_ptr<CallPlace>& place);
 
@@ -50,13 +52,15 @@ class CallGate {
   // Null refusals: told at once.
   CallGate(std::shared_ptr<ClientLimits> limits, std::shared_ptr<PacedRefusals> refusals,
            std::size_t max_message, std::shared_ptr<const Objectives> objectives,
-           bool takes_granted, bool takes_entered, std::shared_ptr<BodyAdmission> bodies)
+           bool takes_granted, bool takes_entered, std::shared_ptr<BodyAdmission> bodies,
+           CountRefusal refused)
       : max_message(max_message),
         takes_granted(takes_granted),
         takes_entered(takes_entered),
         objectives(std::move(objectives)),
         bodies(std::move(bodies)),
         limits_(std::move(limits)),
+        refused_(std::move(refused)),
         refusals_(std::move(refusals)) {}
 
   // Bytes of a message, also when unpacked.
@@ -71,6 +75,10 @@ class CallGate {
   const std::shared_ptr<BodyAdmission> bodies;
   const std::shared_ptr<CallsNow> now = std::make_shared<CallsNow>();
 
+  // An inference call is refused before the service has it. Enter has counted what it refuses.
+  void Count(RefusalReason why) const {
+    if (refused_) refused_(why);
+  }
   // Unavailable once the server stops.
   Status Open() const;
   // ResourceExhausted, in words for the client.
@@ -84,6 +92,7 @@ class CallGate {
 
  private:
   const std::shared_ptr<ClientLimits> limits_;
+  const CountRefusal refused_;  // or empty
   const std::shared_ptr<PacedRefusals> refusals_;
 };
 

@@ -53,7 +53,7 @@ struct GrpcServer::Body {
         context(ContextOf(std::move(given))),
         options(context->options),
         gate(context->limits, options.refusals, options.max_body, options.objectives,
-             options.takes_granted, options.takes_entered, options.bodies),
+             options.takes_granted, options.takes_entered, options.bodies, options.refused),
         rpcs({.service = service,
               .slow = slow,
               .gate = gate,

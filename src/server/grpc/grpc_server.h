@@ -16,6 +16,7 @@
 
 #include "base/expected.h"
 #include "service/inference_service.h"
+#include "service/refusal.h"
 
 namespace tactus {
 
@@ -49,6 +50,9 @@ struct GrpcOptions {
   std::shared_ptr<ClientLimits> limits;
   // Says when a client hears that its call was refused. Null: at once.
   std::shared_ptr<PacedRefusals> refusals = nullptr;
+  // Told of each inference call that is refused before the service has it, but for those of
+  // `bodies`. Empty: nobody is.
+  CountRefusal refused = nullptr;
   // Decides which messages of inference calls are read. Null: all.
   std::shared_ptr<BodyAdmission> bodies = nullptr;
   // What the names in x-llm-d-inference-objective mean. Null: nothing.

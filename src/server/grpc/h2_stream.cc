@@ -103,6 +103,11 @@ void H2Stream::OnHead() {
   if (const Access* const access = connection_->context().access.get(); access != nullptr) {
     Admission admission = access->Admit(ScopeOfMethod(head_.path), authorization_);
     if (!admission.admitted()) {
+      const CountRefusal& refused = connection_->context().options.refused;
+      if (refused && ScopeOfMethod(head_.path) == Scope::kInfer) {
+        refused(admission.http() == 401 ? RefusalReason::kUnauthenticated
+                                        : RefusalReason::kPermissionDenied);
+      }
       return Finish({.code = admission.grpc(), .text = std::move(admission.text), .trailers = {}});
     }
     if (!admission.client.empty()) head_.client = std::move(admission.client);

@@ -106,7 +106,7 @@ InferMethod::~InferMethod() {
 }
 
 void InferMethod::OnBegin() {
-  if (const Status open = gate_.Open(); !open) Refuse(open.error());
+  if (const Status open = gate_.Open(); !open) TurnAway(open.error());
 }
 
 CallMethod::Admission InferMethod::Admit(std::size_t size, std::span<const std::byte> first) {
@@ -150,7 +150,7 @@ void InferMethod::OnMessage(Message message) {
 
 void InferMethod::OnNoMore(bool cut) {
   if (came_ && !cut) return;
-  Refuse(NoWholeMessage());
+  TurnAway(NoWholeMessage());
 }
 
 void InferMethod::OnGone() {
@@ -160,7 +160,7 @@ void InferMethod::OnGone() {
 
 void InferMethod::Start(ReadCall read) {
   if (gone_) return;
-  if (!read.status) return Refuse(read.status.error());
+  if (!read.status) return TurnAway(read.status.error());
   id_ = std::move(read.id);
   InferCall& call = *read.call;
   call.way = call_->Way();
@@ -175,6 +175,11 @@ void InferMethod::Start(ReadCall read) {
         [self, answer = std::move(answer)]() mutable { self->Answer(std::move(answer)); });
   };
   running_ = service_.Infer(std::move(call));
+}
+
+void InferMethod::TurnAway(const Error& error) {
+  gate_.Count(ReasonOf(error.code));
+  Refuse(error);
 }
 
 void InferMethod::Refuse(const Error& error) {

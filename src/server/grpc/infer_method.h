@@ -53,6 +53,8 @@ class InferMethod final : public CallMethod, public std::enable_shared_from_this
  private:
   void Start(ReadCall read);
   void Answer(InferReply&& reply);
+  // What the service has not had, and counts.
+  void TurnAway(const Error& error);
   void Refuse(const Error& error);
   std::optional<Duration> Patience() const;
 

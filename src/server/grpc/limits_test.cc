@@ -2,7 +2,9 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -63,6 +65,36 @@ TEST_F(GrpcLimitsTest, AClientBeyondItsRateIsToldWhenToRepeat) {
   EXPECT_NE(refused.error_message().find("calls per second"), std::string::npos);
   EXPECT_EQ(context.GetServerTrailingMetadata().count("grpc-retry-pushback-ms"), 1u);
   AwaitBytesGivenBack();
+}
+
+// Without this metrics and the live page are green while clients are refused.
+TEST_F(GrpcLimitsTest, EachCallThatIsRefusedIsCountedOnceByItsReason) {
+  std::mutex mutex;
+  std::map<std::string, int> reasons;
+  GrpcOptions options;
+  options.refused = [&](RefusalReason why) {
+    const std::lock_guard lock(mutex);
+    ++reasons[std::string(Name(why))];
+  };
+  Serve(std::move(options), {.rate = 3});
+  inference::ModelInferRequest unknown = RawRequest();
+  unknown.set_model_name("none");
+  EXPECT_EQ(Infer(unknown).error_code(), grpc::StatusCode::NOT_FOUND);
+  {
+    grpc::ClientContext context;
+    Bound(context);
+    auto stream = stub_->ModelStreamInfer(&context);
+    inference::ModelStreamInferResponse answer;
+    ASSERT_TRUE(stream->Write(unknown));
+    ASSERT_TRUE(stream->Read(&answer));
+    EXPECT_NE(answer.error_message(), "");
+    stream->WritesDone();
+    EXPECT_TRUE(stream->Finish().ok());
+  }
+  int refused = 0;
+  while (refused < 2) refused += Infer(RawRequest()).ok() ? 0 : 1;
+  const std::lock_guard lock(mutex);
+  EXPECT_EQ(reasons, (std::map<std::string, int>{{"client_limit", 2}, {"not_found", 2}}));
 }
 
 TEST_F(GrpcLimitsTest, AStreamsCallsCountAndItGoesOn) {

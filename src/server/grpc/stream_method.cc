@@ -73,6 +73,7 @@ void StreamMethod::Start(Serial serial, ReadCall read, CallGate::Place place, st
     calls_.erase(serial);
     return Settle();
   }
+  if (!read.status) gate_.Count(ReasonOf(read.status.error().code));
   if (read.no_message) {
     calls_.erase(serial);
     no_more_ = true;
@@ -80,6 +81,7 @@ void StreamMethod::Start(Serial serial, ReadCall read, CallGate::Place place, st
     return Settle();
   }
   Status fine = gate_.Open();
+  if (!fine && read.status) gate_.Count(ReasonOf(fine.error().code));
   if (fine) fine = read.status;
   if (!fine) {
     calls_.erase(serial);

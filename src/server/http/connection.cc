@@ -103,6 +103,8 @@ std::expected<AdmittedHead, HttpResponse> Connection::Admit(const RequestHead& h
   if (options().access != nullptr) {
     Admission admission = options().access->Admit(needs, head.authorization);
     if (!admission.admitted()) {
+      Count(admission.http() == 401 ? RefusalReason::kUnauthenticated
+                                    : RefusalReason::kPermissionDenied);
       HttpResponse response = ErrorResponse(admission.http(), admission.text);
       if (admission.http() == 401) response.fields = "WWW-Authenticate: Bearer\r\n";
       return std::unexpected(std::move(response));
@@ -116,6 +118,7 @@ std::expected<AdmittedHead, HttpResponse> Connection::Admit(const RequestHead& h
   }
   auto allowed = server_->limits->Begin(client_, Clock::now());
   if (!allowed) {
+    Count(RefusalReason::kClientLimit);
     HttpResponse response = ErrorResponse(429, allowed.error().text);
     response.fields = fmt::format("Retry-After: {}\r\n", allowed.error().retry_after);
     return std::unexpected(std::move(response));
@@ -132,11 +135,16 @@ std::expected<AdmittedHead, HttpResponse> Connection::Admit(const RequestHead& h
     // Whether it comes after all, nobody can tell.
     HttpResponse response = ErrorResponse(503, place.error().message);
     response.fields = "Retry-After: 1\r\n";
+    unread_ = std::move(place.error());
     return std::unexpected(std::move(response));
   }
   unread_ = std::move(place.error());
   admitted.skips = true;
   return admitted;
+}
+
+void Connection::Count(RefusalReason why) {
+  if (needs_ == Scope::kInfer && options().refused) options().refused(why);
 }
 
 void Connection::Read() {
@@ -234,6 +242,8 @@ void Connection::Advance(RequestReader::State state) {
     case RequestReader::State::kWhole:
       return Handle();
     case RequestReader::State::kFailed:
+      // Its head was let in, and its body was not.
+      if (allowed_ && !unread_) Count(ReasonOf(reader_.failure()));
       return Write(reader_.failure(), false);
     case RequestReader::State::kHead:
       if (!reader_.idle()) LimitArrival(Arrival::kHead, options().head_timeout);
@@ -277,6 +287,7 @@ void Connection::Handle() {
   keep_alive_ = reader_.keep_alive();
   call_.reset();
   if (server_->stopping.load(std::memory_order_relaxed)) {
+    Count(RefusalReason::kUnavailable);
     HttpResponse response = ErrorResponse(503, "Server not ready: it is stopping");
     response.fields = "Retry-After: 1\r\n";
     return Write(std::move(response), false);

@@ -66,6 +66,8 @@ class Connection final : public Exchange, public NetConnection {
   void OnRead(boost::system::error_code error, std::size_t n);
   void OnEnd();
   void Advance(RequestReader::State state);
+  // A call that is refused before the handler has it; what else needs no right to infer is none.
+  void Count(RefusalReason why);
   void Handle();
   void WriteContinue();
   bool Heavy();

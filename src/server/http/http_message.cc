@@ -73,6 +73,12 @@ HttpResponse OverBudgetResponse(ByteBudget::Taken taken) {
   return response;
 }
 
+RefusalReason ReasonOf(const HttpResponse& response) {
+  return response.status == 429   ? RefusalReason::kClientLimit
+         : response.status == 503 ? RefusalReason::kResourceExhausted
+                                  : RefusalReason::kInvalidArgument;
+}
+
 std::size_t SizeOf(const HttpResponse& response) {
   std::size_t size = response.body.size();
   for (const auto part : response.parts) size += part.size();

@@ -19,6 +19,7 @@
 #include "server/kserve/compression.h"
 #include "service/deadline.h"
 #include "service/infer_call.h"
+#include "service/refusal.h"
 
 namespace tactus {
 
@@ -70,6 +71,8 @@ struct HttpResponse {
 };
 
 HttpResponse ErrorResponse(int status, std::string_view text);
+// Of a response that says what is wrong with a body.
+RefusalReason ReasonOf(const HttpResponse& response);
 // For a request whose bytes do not fit (not kYes): 429 or 503, and when to try again.
 HttpResponse OverBudgetResponse(ByteBudget::Taken taken);
 

@@ -15,6 +15,7 @@
 
 #include "base/expected.h"
 #include "service/inference_service.h"
+#include "service/refusal.h"
 
 namespace tactus {
 
@@ -64,6 +65,9 @@ struct HttpOptions {
   std::shared_ptr<ClientLimits> limits;
   // Says when a client hears that its call was refused. Null: at once.
   std::shared_ptr<PacedRefusals> refusals = nullptr;
+  // Told of each inference call that is refused before the service has it, but for those of
+  // `bodies`. Empty: nobody is.
+  CountRefusal refused = nullptr;
   // Decides which bodies of inference calls are read. Null: all.
   std::shared_ptr<BodyAdmission> bodies = nullptr;
   // Told by how much the I/O threads are late, ten times a second. Null: nobody is.

@@ -75,6 +75,7 @@ class KServeHandler final : public HttpHandler {
         log_settings_(options.log_settings),
         trace_settings_(options.trace_settings),
         refusals_(options.refusals),
+        refused_(options.refused),
         bodies_(options.bodies),
         folders_(options.folders),
         watch_live_(options.watch_live),
@@ -215,29 +216,10 @@ class KServeHandler final : public HttpHandler {
       case Endpoint::kStatistics:
         return Statistics(route);
       case Endpoint::kUi:
-        return Page(route.model);
+        return UiResponse(route.model);
       default:
         return AnswerModel(route);
     }
-  }
-
-  static HttpResponse Page(const std::string& name) {
-    HttpResponse response;
-    if (name.empty()) {
-      response.status = 302;
-      response.fields = "Location: /ui/index.html\r\n";
-      return response;
-    }
-    const UiFile* const file = FindUiFile(name);
-    if (file == nullptr) return ErrorResponse(404, "Not Found");
-    response.content_type = file->type;
-    response.fields =
-        "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
-        "connect-src 'self'; img-src 'self' blob:; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'none'\r\nX-Content-Type-Options: nosniff\r\n"
-        "Referrer-Policy: no-referrer\r\nCache-Control: no-cache\r\n";
-    response.parts = {std::as_bytes(std::span(file->text))};
-    return response;
   }
 
   HttpResponse Live(std::string_view client) {
@@ -420,13 +402,19 @@ class KServeHandler final : public HttpHandler {
 
   std::optional<CallId> Infer(const HttpRequest& request, const Route& route, std::size_t thread,
                               std::shared_ptr<Exchange> exchange) {
-    const auto refuse = [&](HttpResponse response) -> std::optional<CallId> {
+    const auto say = [&](RefusalReason why, HttpResponse response) -> std::optional<CallId> {
+      if (refused_) refused_(why);
       exchange->Answer([response = std::move(response)]() mutable { return std::move(response); });
       return std::nullopt;
     };
+    const auto say_of_body = [&](HttpResponse response) {
+      const RefusalReason why = ReasonOf(response);
+      return say(why, std::move(response));
+    };
+    const auto refuse = [&](const Error& why) { return say(ReasonOf(why.code), Refusal(why)); };
     // The model first: whoever asks for one that is not there hears that, whatever else is wrong.
     auto model = Find(route);
-    if (!model) return refuse(Refusal(model.error()));
+    if (!model) return refuse(model.error());
     if (request.unread) {
       TimeLimit limit = request.limit.value_or(TimeLimit{});
       limit.Tighten((*model)->slo > Duration{} ? std::optional((*model)->slo) : std::nullopt);
@@ -435,17 +423,17 @@ class KServeHandler final : public HttpHandler {
       return std::nullopt;
     }
     auto body = Inflated(request);
-    if (!body) return refuse(std::move(body.error()));
+    if (!body) return say_of_body(std::move(body.error()));
 
     auto decoded = Decode(request, *body, **model, thread);
-    if (!decoded) return refuse(Refusal(decoded.error()));
+    if (!decoded) return refuse(decoded.error());
     auto call = MakeCall(std::move(*model), decoded->message, request.received);
-    if (!call) return refuse(Refusal(call.error()));
+    if (!call) return refuse(call.error());
     call->way = request.way;
-    if (Status form = CheckForm(*call, decoded->form); !form) return refuse(Refusal(form.error()));
-    if (!request.limit) return refuse(Refusal(request.limit.error()));
+    if (Status form = CheckForm(*call, decoded->form); !form) return refuse(form.error());
+    if (!request.limit) return refuse(request.limit.error());
     auto lease = LeaseOf(request, *call);
-    if (!lease) return refuse(std::move(lease.error()));
+    if (!lease) return say_of_body(std::move(lease.error()));
     call->limit.Tighten(request.limit->shortest());
     call->trace_parent = ReadTraceParent(request.trace_parent);
     if (objectives_ != nullptr && call->priority == 0) {
@@ -534,6 +522,7 @@ class KServeHandler final : public HttpHandler {
   const std::shared_ptr<LogSettings> log_settings_;      // or null
   const std::shared_ptr<TraceSettings> trace_settings_;  // or null
   const std::shared_ptr<PacedRefusals> refusals_;        // or null
+  const CountRefusal refused_;                           // or empty
   const std::shared_ptr<BodyAdmission> bodies_;          // or null
   const std::shared_ptr<ModelFolders> folders_;          // or null
   const decltype(HttpOptions::watch_live) watch_live_;   // or empty

@@ -120,6 +120,36 @@ TEST_F(LimitsTest, AClientBeyondItsRateHearsHowLongToWait) {
   EXPECT_EQ(response.fields.at("Retry-After"), "100");
 }
 
+// Without this metrics and the live page are green while clients are refused.
+TEST_F(LimitsTest, EachCallThatIsRefusedIsCountedOnceByItsReason) {
+  std::vector<std::string> reasons;
+  options_.refused = [&](RefusalReason why) { reasons.emplace_back(Name(why)); };
+  Limit({.rate = 3.0 / 3600});
+  const auto told = [&](const std::string& call, int status) {
+    EXPECT_EQ(LoopbackClient(port()).Call(call).status, status);
+    return reasons.empty() ? std::string() : reasons.back();
+  };
+  EXPECT_EQ(
+      told("POST /v2/models/none/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}", 404),
+      "not_found");
+  EXPECT_EQ(told(Infer(), 429), "client_limit") << "the rate has a burst of one call";
+  EXPECT_EQ(told("GET /v2/models/none HTTP/1.1\r\nHost: x\r\n\r\n", 429), "client_limit");
+  EXPECT_EQ(reasons.size(), 2u) << "the last was no inference call";
+}
+
+TEST_F(LimitsTest, ACallThatMakesNoSenseIsCounted) {
+  std::vector<std::string> reasons;
+  options_.refused = [&](RefusalReason why) { reasons.emplace_back(Name(why)); };
+  std::string call = Infer();
+  call.back() = '!';
+  EXPECT_EQ(LoopbackClient(port()).Call(call).status, 400);
+  EXPECT_EQ(reasons, std::vector<std::string>{"invalid_argument"});
+  EXPECT_EQ(LoopbackClient(port()).Call(Infer()).status, 200);
+  service_.FailWith({ErrorCode::kResourceExhausted, "no room"});
+  EXPECT_EQ(LoopbackClient(port()).Call(Infer()).status, 503);
+  EXPECT_EQ(reasons.size(), 1u) << "the service counts what it has had";
+}
+
 TEST_F(LimitsTest, BytesOfOneClientCountUntilTheyAreAnswered) {
   Limit({.bytes = 1'500});
   service_.Hold();

@@ -2,7 +2,10 @@
 // data.
 #pragma once
 
+#include <string>
 #include <string_view>
+
+#include "server/http/http_message.h"
 
 namespace tactus {
 
@@ -14,5 +17,9 @@ struct UiFile {
 
 // Null for a name that is none of them.
 const UiFile* FindUiFile(std::string_view name);
+
+// The file, with the policy that allows it nothing but the server's own; without a name the way to
+// the first.
+HttpResponse UiResponse(const std::string& name);
 
 }  // namespace tactus

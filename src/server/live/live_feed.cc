@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -29,7 +31,7 @@ struct Bar {
 };
 
 // By lane and start; where there are more than `most`, those of a lane that follow each other and
-// are of one model and exit are one.
+// are of one model are one.
 std::vector<Bar> BarsOf(std::vector<LiveMoments::Batch> batches, std::size_t most) {
   std::ranges::sort(batches, {}, [](const auto& b) { return std::pair(b.lane, b.started); });
   const std::size_t each = batches.size() / most + 1;
@@ -52,8 +54,19 @@ std::vector<Bar> BarsOf(std::vector<LiveMoments::Batch> batches, std::size_t mos
     }
     bars.push_back({batch});
   }
-  if (bars.size() > most) bars.erase(bars.begin(), bars.end() - static_cast<std::ptrdiff_t>(most));
   return bars;
+}
+
+// Leaves those that ended last; the number of batches of the others.
+int LeaveMost(std::vector<Bar>& bars, std::size_t most) {
+  if (bars.size() <= most) return 0;
+  std::ranges::sort(bars, std::greater(), [](const Bar& bar) { return bar.batch.ended; });
+  int left_out = 0;
+  for (std::size_t i = most; i < bars.size(); ++i) left_out += bars[i].count;
+  bars.resize(most);
+  std::ranges::sort(bars, {},
+                    [](const Bar& b) { return std::pair(b.batch.lane, b.batch.started); });
+  return left_out;
 }
 
 // LANE, MODEL, EXIT, ROWS, START, LENGTH, FLAGS, BATCHES, PREDICTED, WAITED, LATE BY of each, one
@@ -74,8 +87,43 @@ Json BarsJson(const std::vector<Bar>& bars, TimePoint from) {
   return numbers;
 }
 
+void AddTo(OutcomeCounts& sum, const OutcomeCounts& counts) {
+  for (std::size_t i = 0; i < counts.size(); ++i) sum[i] += counts[i];
+}
+
 bool WasGivenUp(const LiveMoments::Answer& answer) {
   return answer.record.outcome == Outcome::kShed || answer.record.outcome == Outcome::kExpired;
+}
+
+struct Drops {
+  Json numbers = Json::array();   // MODEL, TIME, CALLS that were given up then
+  Json unplaced = Json::array();  // MODEL, CALLS of which no time is told
+};
+
+// With at most so many times; the earliest are left out.
+Drops DropsOf(const std::vector<LiveMoments::Answer>& answers, TimePoint from, std::size_t most) {
+  std::map<std::pair<std::int64_t, std::uint32_t>, std::uint64_t> counts;
+  for (const LiveMoments::Answer& each : answers) {
+    if (WasGivenUp(each)) ++counts[{Tenths(each.record.ended - from), each.model}];
+  }
+  Drops drops;
+  std::map<std::uint32_t, std::uint64_t> unplaced;
+  std::size_t left = counts.size();
+  for (const auto& [at, count] : counts) {
+    const auto& [time, model] = at;
+    if (left-- > most) {
+      unplaced[model] += count;
+      continue;
+    }
+    for (const std::uint64_t number : {std::uint64_t{model}, std::uint64_t(time), count}) {
+      drops.numbers.push_back(number);
+    }
+  }
+  for (const auto& [model, count] : unplaced) {
+    drops.unplaced.push_back(model);
+    drops.unplaced.push_back(count);
+  }
+  return drops;
 }
 
 }  // namespace
@@ -124,25 +172,22 @@ Duration LiveFeed::Tick() {
       if (std::exchange(each.fresh, false)) fresh.push_back(each.watcher);
     }
   }
-  if (all.empty()) {
-    if (std::exchange(watched_, false)) {
-      parts_.moments.Watch(false);
-      minute_.Clear();
-    }
-    if (SecondIsOver()) Keep(parts_.read(), EndedByName());
-    return std::max(Duration(next_second_ - std::chrono::steady_clock::now()), Duration{});
+  const auto now = std::chrono::steady_clock::now();
+  if (!Watched(!all.empty(), now)) {
+    if (SecondIsOver()) Keep(parts_.read(), ReadEnded());
+    return std::max(Duration(next_second_ - now), Duration{});
   }
-  if (!std::exchange(watched_, true)) Begin();
   const bool whole_second = SecondIsOver();
   const LiveMoments::Taken taken = parts_.moments.Take();
-  names_ = taken.models;
-  minute_.Add(taken);
+  // Bars say their models by number: the names come first.
+  const bool named = taken.models.size() > std::exchange(names_, taken.models).size();
+  minute_.Add(taken, now);
   Count(taken);
   std::optional<RuntimeReading> reading;
-  if (whole_second || !fresh.empty()) reading = parts_.read();
+  if (whole_second || named || !fresh.empty()) reading = parts_.read();
   if (reading) LearnModels(*reading);
   if (whole_second) {
-    const Ended ended = EndedByName();
+    const EndedByName ended = ReadEnded();
     Keep(*reading, ended);
     Second(ended);
   }
@@ -156,9 +201,21 @@ Duration LiveFeed::Tick() {
   return kTick;
 }
 
+bool LiveFeed::Watched(bool anybody, std::chrono::steady_clock::time_point now) {
+  if (anybody) {
+    left_ = now;
+    if (!std::exchange(watched_, true)) Begin();
+  } else if (watched_ && now - left_ >= parts_.linger) {
+    watched_ = false;
+    parts_.moments.Watch(false);
+  }
+  if (!watched_) minute_.Forget(now);
+  return watched_;
+}
+
 void LiveFeed::Begin() {
   parts_.moments.Watch(true);
-  minute_.Clear();
+  minute_.Begin();
   shown_.clear();
   seconds_.clear();
   second_ = {};
@@ -175,27 +232,27 @@ void LiveFeed::Count(const LiveMoments::Taken& taken) {
   }
   for (LiveMoments::Batch batch : taken.batches) {
     if (parts_.elsewhere) batch.predicted = {};
+    second_.Note(taken.models[batch.model], batch.ended - batch.started, batch.predicted);
     // What was predicted follows what batches took; the profile does not.
     if (const auto ratio = ratios_.find(taken.models[batch.model]); ratio != ratios_.end()) {
       batch.predicted = FromMillis(ToMillis(batch.predicted) / ratio->second);
     }
     if (LiveModel* const model = find(batch.model)) model->Note(batch);
-    if (batch.ended - batch.started <= second_.longest) continue;
-    second_.longest = batch.ended - batch.started;
-    second_.longest_of = taken.models[batch.model];
   }
 }
 
-LiveFeed::Ended LiveFeed::EndedByName() const {
-  Ended by_name;
-  for (const auto& [model, counts] : parts_.metrics.by_model()) {
-    OutcomeCounts& sum = by_name[model.first];
-    for (std::size_t i = 0; i < counts.size(); ++i) sum[i] += counts[i];
+LiveFeed::EndedByName LiveFeed::ReadEnded() const {
+  EndedByName by_name;
+  for (const auto& [model, counts] : parts_.metrics.of_clients()) {
+    AddTo(by_name[model.first].of_clients, counts);
+  }
+  for (const auto& [model, counts] : parts_.metrics.of_steps()) {
+    AddTo(by_name[model.first].steps, counts);
   }
   return by_name;
 }
 
-void LiveFeed::Keep(const RuntimeReading& reading, const Ended& by_name) {
+void LiveFeed::Keep(const RuntimeReading& reading, const EndedByName& by_name) {
   const double seconds = ToSeconds(reading.uptime - std::exchange(uptime_before_, reading.uptime));
   busy_.assign(reading.lanes.size(), 0);
   for (std::size_t i = 0; i < reading.lanes.size(); ++i) {
@@ -207,14 +264,19 @@ void LiveFeed::Keep(const RuntimeReading& reading, const Ended& by_name) {
   }
   lanes_before_ = reading.lanes;
   OutcomeCounts ended{};
-  for (const auto& [name, counts] : by_name) {
-    for (std::size_t i = 0; i < counts.size(); ++i) ended[i] += counts[i];
-  }
+  for (const auto& [name, counts] : by_name) AddTo(ended, counts.of_clients);
   const OutcomeCounts before = std::exchange(ended_before_, ended);
+  const auto refused = parts_.metrics.refusals();
+  const auto refused_before = std::exchange(refused_before_, refused);
   ended_ = {};
+  refused_ = {};
   if (!std::exchange(begun_, true) || seconds <= 0) return;
   for (std::size_t i = 0; i < ended.size(); ++i) ended_[i] = ended[i] - before[i];
   Past past{.waiting = reading.pending};
+  for (std::size_t i = 0; i < refused.size(); ++i) {
+    refused_[i] = refused[i] - refused_before[i];
+    past.refused += static_cast<double>(refused_[i]) / seconds;
+  }
   for (std::size_t i = 0; i < ended_.size(); ++i) {
     const auto outcome = static_cast<Outcome>(i);
     const double rate = static_cast<double>(ended_[i]) / seconds;
@@ -256,10 +318,13 @@ void LiveFeed::LearnModels(const RuntimeReading& reading) {
   }
 }
 
-void LiveFeed::Second(const Ended& by_name) {
+void LiveFeed::Second(const EndedByName& by_name) {
   for (auto& [name, shown] : shown_) {
-    const auto ended = by_name.find(name);
-    shown.model.Second(ended == by_name.end() ? OutcomeCounts{} : ended->second);
+    const auto found = by_name.find(name);
+    const Ended ended = found == by_name.end() ? Ended{} : found->second;
+    OutcomeCounts total = ended.of_clients;
+    AddTo(total, ended.steps);
+    shown.model.Second(total, ended.steps);
   }
   second_.busy = past_.empty() ? 0 : past_.back().busy;
   seconds_.push_back(std::exchange(second_, {}));
@@ -275,6 +340,7 @@ std::string LiveFeed::StateText(const RuntimeReading& reading) const {
     if (shown != shown_.end()) {
       const ModelSpec& spec = *shown->second.spec;
       model["platform"] = spec.platform;
+      model["settable"] = parts_.settable && parts_.settable(state.name);
       model["slo_ms"] = ToMillis(spec.slo);
       model["max_batch"] = spec.max_batch;
       for (const ExitSpec& exit : spec.exits) {
@@ -294,19 +360,20 @@ std::string LiveFeed::StateText(const RuntimeReading& reading) const {
                  {"models", std::move(models)}});
 }
 
-// MET, MISSED, WAITING, BUSY % of each second, the newest last.
+// MET, MISSED, WAITING, BUSY %, REFUSED of each second, the newest last.
 std::string LiveFeed::PastText() const {
   Json seconds = Json::array();
   for (const Past& past : past_) {
     seconds.push_back({std::llround(past.met), std::llround(past.missed), past.waiting,
-                       std::llround(100 * past.busy)});
+                       std::llround(100 * past.busy), std::llround(past.refused)});
   }
   return TextOf({{"seconds", std::move(seconds)}});
 }
 
 std::string LiveFeed::TickText(const LiveMoments::Taken& taken,
                                const RuntimeReading* second) const {
-  const std::vector<Bar> bars = BarsOf(taken.batches, kMostBars);
+  std::vector<Bar> bars = BarsOf(taken.batches, kMostBars);
+  const int not_drawn = LeaveMost(bars, kMostBars);
   TimePoint from = kNever;
   for (const Bar& bar : bars) from = std::min(from, bar.batch.started);
   for (const LiveMoments::Answer& each : taken.answers) {
@@ -314,14 +381,10 @@ std::string LiveFeed::TickText(const LiveMoments::Taken& taken,
   }
   Json tick{{"from_ms", from == kNever ? 0 : Rounded(ToMillis(from - kStart), 10)},
             {"bars", BarsJson(bars, from)}};
-  // MODEL, TIME of calls that were given up.
-  Json& drops = tick["drops"] = Json::array();
-  for (const LiveMoments::Answer& each : taken.answers) {
-    if (!WasGivenUp(each)) continue;
-    if (drops.size() >= 2 * kMostBars) break;
-    drops.push_back(each.model);
-    drops.push_back(Tenths(each.record.ended - from));
-  }
+  const Drops drops = DropsOf(taken.answers, from, kMostDrops);
+  tick["drops"] = drops.numbers;
+  if (!drops.unplaced.empty()) tick["unplaced"] = drops.unplaced;
+  if (not_drawn > 0) tick["not_drawn"] = not_drawn;
   if (taken.lost > 0) tick["lost"] = taken.lost;
   if (second == nullptr) return TextOf(tick);
   Json& lanes = tick["lanes"] = Json::array();
@@ -334,6 +397,7 @@ std::string LiveFeed::TickText(const LiveMoments::Taken& taken,
     const LiveModel::Window last = shown.model.Last();
     if (std::accumulate(last.ended.begin(), last.ended.end(), std::uint64_t{0}) == 0) continue;
     models[name] = {{"ended", last.ended},
+                    {"steps", last.steps},
                     {"seconds", last.seconds},
                     {"p50_ms", Rounded(ToMillis(last.p50), 100)},
                     {"p99_ms", Rounded(ToMillis(last.p99), 100)},
@@ -350,6 +414,10 @@ std::string LiveFeed::TickText(const LiveMoments::Taken& taken,
   tick["uptime_s"] = Rounded(ToSeconds(second->uptime), 10);
   tick["waiting"] = second->pending;
   tick["ended"] = ended_;
+  Json& refused = tick["refused"] = Json::object();
+  for (std::size_t i = 0; i < refused_.size(); ++i) {
+    if (refused_[i] > 0) refused[Name(static_cast<RefusalReason>(i))] = refused_[i];
+  }
   return TextOf(tick);
 }
 

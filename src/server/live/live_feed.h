@@ -39,6 +39,12 @@ class LiveFeed {
     LiveMoments& moments;      // of this feed alone
     const ServingMetrics& metrics;
     std::function<RuntimeReading()> read;
+    // Whether a what-if may change the model: not a pipeline, whose steps it simulates. Empty: it
+    // may change none.
+    std::function<bool(const std::string& model)> settable = nullptr;
+    // For so long after the last watcher has left, moments are noted on: a page that is loaded
+    // again has its minute whole.
+    Duration linger = Seconds(10);
     // Null for a model that is not served.
     std::function<std::shared_ptr<const ModelSpec>(const std::string&, std::int64_t)> find;
   };
@@ -51,7 +57,7 @@ class LiveFeed {
   // kMostOfClient of it; kUnavailable once stopped. A slow watcher loses ticks.
   Expected<std::shared_ptr<FeedWatcher>> Watch(std::string_view client);
   // What was seen while somebody watched. From any thread.
-  LiveMinute::Kept Minute() const { return minute_.Copy(); }
+  LiveMinute::Kept Minute() const { return minute_.Copy(LiveMinute::Clock::now()); }
   // Ends all watchers. Idempotent.
   void Stop();
 
@@ -59,8 +65,11 @@ class LiveFeed {
   static constexpr Duration kTick = Millis(200);
   static constexpr Duration kSecond = Seconds(1);
   static constexpr std::size_t kKeptSeconds = 600;
-  // A tick draws no more bars: batches of a lane that follow each other are drawn as one.
+  // A tick draws no more bars: batches of a lane that follow each other are drawn as one. What
+  // does not fit all the same is counted.
   static constexpr std::size_t kMostBars = 120;
+  // Nor does it name more instants at which calls of a model were given up.
+  static constexpr std::size_t kMostDrops = 500;
 
   struct Shown {
     std::shared_ptr<const ModelSpec> spec;
@@ -68,13 +77,19 @@ class LiveFeed {
   };
 
   Duration Tick();
+  // Whether anybody watches, or did of late.
+  bool Watched(bool anybody, std::chrono::steady_clock::time_point now);
   // Calls that ended since the start, by model: all its versions.
-  using Ended = std::map<std::string, OutcomeCounts>;
-  Ended EndedByName() const;
+  struct Ended {
+    OutcomeCounts of_clients{};
+    OutcomeCounts steps{};  // of pipelines
+  };
+  using EndedByName = std::map<std::string, Ended>;
+  EndedByName ReadEnded() const;
   // A second is over: for the past, watched or not ...
-  void Keep(const RuntimeReading& reading, const Ended& by_name);
+  void Keep(const RuntimeReading& reading, const EndedByName& by_name);
   // ... and by model, for who watches.
-  void Second(const Ended& by_name);
+  void Second(const EndedByName& by_name);
   void LearnModels(const RuntimeReading& reading);
   bool SecondIsOver();
   void Count(const LiveMoments::Taken& taken);
@@ -99,6 +114,7 @@ class LiveFeed {
 
   // The task's own.
   bool watched_ = false;
+  std::chrono::steady_clock::time_point left_;  // when somebody watched last
   std::chrono::steady_clock::time_point next_second_;
   std::map<std::string, Shown> shown_;    // by model
   std::vector<std::string> names_;        // of the moments' models
@@ -107,12 +123,15 @@ class LiveFeed {
   std::vector<LaneLoad> lanes_before_;
   Duration uptime_before_{};
   OutcomeCounts ended_before_{};
-  OutcomeCounts ended_{};     // in the last second
-  std::vector<double> busy_;  // by lane, in the last second
+  ServingMetrics::Refusals refused_before_{};
+  ServingMetrics::Refusals refused_{};  // in the last second
+  OutcomeCounts ended_{};               // calls of clients in the last second
+  std::vector<double> busy_;            // by lane, in the last second
   struct Past {
     double met = 0, missed = 0;  // calls a second
     std::uint64_t waiting = 0;   // rows that wait or run
     double busy = 0;             // the share of their time that the lanes are busy
+    double refused = 0;          // calls a second that entered no queue
   };
   std::deque<Past> past_;          // of the last kKeptSeconds, by second
   std::deque<LiveLanes> seconds_;  // of the window

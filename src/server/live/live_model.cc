@@ -11,6 +11,7 @@ namespace {
 constexpr double kBusy = 0.85;    // of their time: lanes have little left
 constexpr double kSlower = 1.25;  // than the profile says
 constexpr double kFine = 0.99;    // met
+constexpr double kStalled = 2;    // than a batch was expected to take: it is not its model's fault
 
 std::uint64_t Of(const OutcomeCounts& counts, Outcome outcome) {
   return counts[static_cast<std::size_t>(outcome)];
@@ -19,6 +20,32 @@ std::uint64_t Of(const OutcomeCounts& counts, Outcome outcome) {
 double Ms(Duration time) { return ToMillis(time); }
 
 }  // namespace
+
+void LiveLanes::Note(const std::string& model, Duration took, Duration expected) {
+  LiveLanes one;
+  if (expected > Duration{} && ToMillis(took) > kStalled * ToMillis(expected)) {
+    one.stalled = took;
+    one.stalled_expected = expected;
+    one.stalled_of = model;
+  } else {
+    one.longest = took;
+    one.longest_of = model;
+  }
+  Join(one);
+}
+
+void LiveLanes::Join(const LiveLanes& other) {
+  deaths += other.deaths;
+  if (other.longest > longest) {
+    longest = other.longest;
+    longest_of = other.longest_of;
+  }
+  if (other.stalled > stalled) {
+    stalled = other.stalled;
+    stalled_expected = other.stalled_expected;
+    stalled_of = other.stalled_of;
+  }
+}
 
 void LiveModel::Note(const LiveMoments::Answer& answer) {
   const Outcome outcome = answer.record.outcome;
@@ -42,12 +69,16 @@ void LiveModel::Note(const LiveMoments::Batch& batch) {
   now_.predicted_s += ToSeconds(batch.predicted);
 }
 
-void LiveModel::Second(const OutcomeCounts& total) {
+void LiveModel::Second(const OutcomeCounts& total, const OutcomeCounts& steps) {
   if (begun_) {
-    for (std::size_t i = 0; i < total.size(); ++i) now_.ended[i] = total[i] - total_[i];
+    for (std::size_t i = 0; i < total.size(); ++i) {
+      now_.ended[i] = total[i] - total_[i];
+      now_.steps[i] = steps[i] - total_steps_[i];
+    }
   }
   begun_ = true;
   total_ = total;
+  total_steps_ = steps;
   pieces_.push_back(std::exchange(now_, {}));
   if (pieces_.size() > kSeconds) pieces_.pop_front();
 }
@@ -57,7 +88,10 @@ LiveModel::Window LiveModel::Last() const {
   Piece sum;
   std::vector<Duration> values;
   for (const Piece& piece : pieces_) {
-    for (std::size_t i = 0; i < window.ended.size(); ++i) window.ended[i] += piece.ended[i];
+    for (std::size_t i = 0; i < window.ended.size(); ++i) {
+      window.ended[i] += piece.ended[i];
+      window.steps[i] += piece.steps[i];
+    }
     window.exits.resize(std::max(window.exits.size(), piece.exits.size()));
     for (std::size_t i = 0; i < piece.exits.size(); ++i) window.exits[i] += piece.exits[i];
     sum.took_s += piece.took_s;
@@ -86,10 +120,7 @@ LiveLanes LiveModel::WhenMissed(const std::deque<LiveLanes>& lanes) const {
                                            Of(ended, Outcome::kExpired));
     window.busy += count * second.busy;
     missed += count;
-    window.deaths += second.deaths;
-    if (second.longest <= window.longest) continue;
-    window.longest = second.longest;
-    window.longest_of = second.longest_of;
+    window.Join(second);
   }
   window.busy /= std::max(missed, 1.0);
   return window;
@@ -130,6 +161,12 @@ std::string LiveModel::WhyMissed(const std::deque<LiveLanes>& seconds) const {
   if (slo_ > Duration{} && lanes.longest > slo_ / 2) {
     return fmt::format("{}: batches of up to {:.3g} ms ({}) hold a lane, and its SLO is {:.3g} ms",
                        missed, Ms(lanes.longest), lanes.longest_of, Ms(slo_));
+  }
+  if (slo_ > Duration{} && lanes.stalled > slo_ / 2) {
+    return fmt::format(
+        "{}: a batch of {} took {:.3g} ms where {:.3g} were expected: the machine stalled, or the "
+        "profile is wrong",
+        missed, lanes.stalled_of, Ms(lanes.stalled), Ms(lanes.stalled_expected));
   }
   return fmt::format(
       "{}: lanes are {:.0f} % busy, so calls come in bursts, or brought less time than a batch "

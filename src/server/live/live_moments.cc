@@ -53,14 +53,26 @@ std::uint32_t LiveMoments::NumberOf(const std::string& name) {
 
 void LiveMoments::OnAnswered(const ModelSpec& model, const RequestRecord& record, int rows) {
   next_.OnAnswered(model, record, rows);
-  if (!watched_.load(std::memory_order_relaxed)) return;
+  if (watched_.load(std::memory_order_relaxed)) Note(model, record, rows, false);
+}
+
+void LiveMoments::OnStepAnswered(const ModelSpec& model, const RequestRecord& record, int rows) {
+  next_.OnStepAnswered(model, record, rows);
+  if (watched_.load(std::memory_order_relaxed)) Note(model, record, rows, true);
+}
+
+void LiveMoments::Note(const ModelSpec& model, const RequestRecord& record, int rows, bool step) {
   try {
     const std::lock_guard lock(mutex_);
     if (answers_.size() >= kMostAnswers) {
       ++lost_;
       return;
     }
-    answers_.push_back({NumberOf(model.name), static_cast<std::uint32_t>(rows), record});
+    answers_.push_back({.model = NumberOf(model.name),
+                        .rows = static_cast<std::uint32_t>(rows),
+                        .record = record,
+                        .step = step,
+                        .pipeline = model.platform == "ensemble"});
     if (record.outcome == Outcome::kLate && record.batch > 0) {
       late_.push_back(
           {record.started, record.started - record.arrival, record.ended - record.deadline});

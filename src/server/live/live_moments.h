@@ -34,7 +34,9 @@ class LiveMoments final : public Observer {
   struct Answer {
     std::uint32_t model = 0;
     std::uint32_t rows = 1;
-    RequestRecord record;  // its `model` says nothing here
+    RequestRecord record;   // its `model` says nothing here
+    bool step = false;      // of a pipeline's call
+    bool pipeline = false;  // a pipeline's call: its steps that ran here are noted too
 
     Duration latency() const { return record.ended - record.arrival; }
   };
@@ -54,6 +56,7 @@ class LiveMoments final : public Observer {
   Taken Take();
 
   void OnAnswered(const ModelSpec& model, const RequestRecord& record, int rows) override;
+  void OnStepAnswered(const ModelSpec& model, const RequestRecord& record, int rows) override;
   void OnRefused(std::string_view model, ErrorCode code) override { next_.OnRefused(model, code); }
   void OnBatch(const ModelSpec& model, const BatchRecord& record) override;
 
@@ -63,6 +66,7 @@ class LiveMoments final : public Observer {
   static constexpr std::size_t kMostAnswers = 16384;
 
   std::uint32_t NumberOf(const std::string& name);
+  void Note(const ModelSpec& model, const RequestRecord& record, int rows, bool step);
 
   Observer& next_;
   std::atomic<bool> watched_{false};

@@ -57,6 +57,8 @@ struct ModelSeries {
   LabelSet labels;
   Buckets times;  // with the edges of the SLOs
   std::array<Counter*, kOutcomes> requests{};
+  // The same: calls of clients, and steps of pipelines.
+  std::array<std::atomic<std::uint64_t>, kOutcomes> of_clients{}, of_steps{};
   // Made at the first call that ends so; the family gives those who ask at once the same one.
   std::array<std::atomic<Histogram*>, kOutcomes> duration{};
   Counter* rows = nullptr;
@@ -75,10 +77,6 @@ struct ModelSeries {
   Counter* apart_given_up = nullptr;
 };
 
-constexpr std::array<const char*, 9> kReasons = {
-    "invalid_argument", "not_found",          "already_exists", "unavailable", "deadline_exceeded",
-    "cancelled",        "resource_exhausted", "unimplemented",  "internal"};
-
 prometheus::Family<Counter>& CounterOf(prometheus::Registry& registry, const char* name,
                                        const char* help) {
   return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
@@ -90,11 +88,9 @@ struct ServingMetrics::Body {
   explicit Body(MetricsOptions given);
 
   ModelSeries& SeriesOf(const ModelSpec& model);
-  CallsByModel Calls() const;
-  void AddNoRoom() {
-    bad.fetch_add(1, std::memory_order_relaxed);
-    no_room.fetch_add(1, std::memory_order_relaxed);
-  }
+  CallsByModel Calls(bool of_clients, bool of_steps) const;
+  // In the series of its model.
+  void Count(ModelSeries& s, const RequestRecord& record, int rows_of_call);
 
   MetricsOptions options;
   prometheus::Registry registry;
@@ -123,6 +119,7 @@ struct ServingMetrics::Body {
   std::atomic<std::int64_t> good{0};
   std::atomic<std::int64_t> bad{0};
   std::atomic<std::uint64_t> no_room{0};  // of the bad, those that came to no model
+  std::array<std::atomic<std::uint64_t>, kRefusalReasons> refusals{};
 
   // Guards what follows; held for a look-up by the threads that report, never while text is made.
   mutable std::mutex mutex;
@@ -251,16 +248,35 @@ ModelSeries& ServingMetrics::Body::SeriesOf(const ModelSpec& model) {
   return s;
 }
 
-CallsByModel ServingMetrics::Body::Calls() const {
+CallsByModel ServingMetrics::Body::Calls(bool of_clients, bool of_steps) const {
   std::scoped_lock lock(mutex);
   CallsByModel calls;
   for (const auto& [key, series] : models) {
     OutcomeCounts& counts = calls[key];
     for (int i = 0; i < kOutcomes; ++i) {
-      counts[i] = static_cast<std::uint64_t>(series.requests[i]->Value());
+      if (of_clients) counts[i] += series.of_clients[i].load(std::memory_order_relaxed);
+      if (of_steps) counts[i] += series.of_steps[i].load(std::memory_order_relaxed);
     }
   }
   return calls;
+}
+
+void ServingMetrics::Body::Count(ModelSeries& s, const RequestRecord& record, int rows_of_call) {
+  const auto outcome = static_cast<std::size_t>(record.outcome);
+  s.requests[outcome]->Increment();
+  Histogram* ended = s.duration[outcome].load(std::memory_order_acquire);
+  if (ended == nullptr) {
+    LabelSet labels = s.labels;
+    labels.emplace("outcome", Name(record.outcome));
+    ended = &duration.Add(labels, s.times);
+    s.duration[outcome].store(ended, std::memory_order_release);
+  }
+  ended->Observe(ToSeconds(record.ended - record.arrival));
+  if (record.outcome != Outcome::kMet && record.outcome != Outcome::kLate) return;
+  s.rows->Increment(rows_of_call);
+  s.queue->Observe(ToSeconds(record.started - record.arrival));
+  s.slack->Observe(ToSeconds(record.deadline - record.ended));
+  if (record.exit < s.exits.size()) s.exits[record.exit]->Increment();
 }
 
 ServingMetrics::ServingMetrics(MetricsOptions options)
@@ -273,40 +289,34 @@ void ServingMetrics::Watch(std::function<RuntimeReading()> read) {
 }
 
 void ServingMetrics::OnAnswered(const ModelSpec& model, const RequestRecord& record, int rows) {
-  ModelSeries& s = body_->SeriesOf(model);
-  const auto outcome = static_cast<std::size_t>(record.outcome);
-  s.requests[outcome]->Increment();
-  if (record.outcome != Outcome::kCancelled) {
-    (record.outcome == Outcome::kMet ? body_->good : body_->bad)
-        .fetch_add(1, std::memory_order_relaxed);
-  }
-  Histogram* duration = s.duration[outcome].load(std::memory_order_acquire);
-  if (duration == nullptr) {
-    LabelSet labels = s.labels;
-    labels.emplace("outcome", Name(record.outcome));
-    duration = &body_->duration.Add(labels, s.times);
-    s.duration[outcome].store(duration, std::memory_order_release);
-  }
-  duration->Observe(ToSeconds(record.ended - record.arrival));
-  if (record.outcome != Outcome::kMet && record.outcome != Outcome::kLate) return;
-  s.rows->Increment(rows);
-  s.queue->Observe(ToSeconds(record.started - record.arrival));
-  s.slack->Observe(ToSeconds(record.deadline - record.ended));
-  if (record.exit < s.exits.size()) s.exits[record.exit]->Increment();
+  ModelSeries& series = body_->SeriesOf(model);
+  body_->Count(series, record, rows);
+  series.of_clients[static_cast<std::size_t>(record.outcome)].fetch_add(1,
+                                                                        std::memory_order_relaxed);
+  if (record.outcome == Outcome::kCancelled) return;
+  (record.outcome == Outcome::kMet ? body_->good : body_->bad)
+      .fetch_add(1, std::memory_order_relaxed);
 }
 
-void ServingMetrics::OnRefused(std::string_view, ErrorCode code) {
+void ServingMetrics::OnStepAnswered(const ModelSpec& model, const RequestRecord& record, int rows) {
+  ModelSeries& series = body_->SeriesOf(model);
+  body_->Count(series, record, rows);
+  series.of_steps[static_cast<std::size_t>(record.outcome)].fetch_add(1, std::memory_order_relaxed);
+}
+
+void ServingMetrics::OnRefused(std::string_view, ErrorCode code) { OnTurnedAway(ReasonOf(code)); }
+
+void ServingMetrics::OnTurnedAway(RefusalReason why) {
   // No label for the model: clients choose that name, and every new name would be a new series.
-  body_->refused.Add({{"reason", kReasons[static_cast<std::size_t>(code)]}}).Increment();
-  // A call that makes no sense is no load; one for which there was no room is.
-  if (code == ErrorCode::kResourceExhausted || code == ErrorCode::kDeadlineExceeded) {
-    body_->AddNoRoom();
-  }
-}
-
-void ServingMetrics::OnUnread() {
-  body_->refused.Add({{"reason", "unread"}}).Increment();
-  body_->AddNoRoom();
+  body_->refused.Add({{"reason", std::string(Name(why))}}).Increment();
+  body_->refusals[static_cast<std::size_t>(why)].fetch_add(1, std::memory_order_relaxed);
+  // A call that makes no sense is no load, nor is what a client may not have; one for which there
+  // was no room is.
+  const bool no_room = why == RefusalReason::kResourceExhausted ||
+                       why == RefusalReason::kDeadlineExceeded || why == RefusalReason::kUnread;
+  if (!no_room) return;
+  body_->bad.fetch_add(1, std::memory_order_relaxed);
+  body_->no_room.fetch_add(1, std::memory_order_relaxed);
 }
 
 void ServingMetrics::OnLateAnswer() { body_->late_answers.Increment(); }
@@ -337,10 +347,19 @@ void ServingMetrics::OnBatch(const ModelSpec& model, const BatchRecord& record) 
                             record.measured_slowdown);
 }
 
-CallsByModel ServingMetrics::by_model() const { return body_->Calls(); }
+CallsByModel ServingMetrics::of_clients() const { return body_->Calls(true, false); }
+CallsByModel ServingMetrics::of_steps() const { return body_->Calls(false, true); }
 
-std::uint64_t ServingMetrics::refused() const {
+std::uint64_t ServingMetrics::no_room() const {
   return body_->no_room.load(std::memory_order_relaxed);
+}
+
+ServingMetrics::Refusals ServingMetrics::refusals() const {
+  Refusals counts{};
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    counts[i] = body_->refusals[i].load(std::memory_order_relaxed);
+  }
+  return counts;
 }
 
 CallTotals ServingMetrics::calls() const {
@@ -372,7 +391,7 @@ std::string ServingMetrics::Text() const {
     if (reading.planning) append(PlanningFamilies(*reading.planning));
     if (!reading.streams.empty()) append(StreamFamilies(reading.streams));
     if (!reading.remote.empty()) append(RemoteFamilies(reading.remote));
-    if (body_->options.triton_names) append(TritonFamilies(reading, body_->Calls()));
+    if (body_->options.triton_names) append(TritonFamilies(reading, body_->Calls(true, true)));
   }
   // A family without series yet would be a help text without a value.
   std::erase_if(families, [](const auto& family) { return family.metric.empty(); });

@@ -25,6 +25,7 @@
 #include "service/inference_service.h"
 #include "service/observer.h"
 #include "service/readings.h"
+#include "service/refusal.h"
 #include "service/remote_step.h"
 
 namespace tactus {
@@ -77,8 +78,8 @@ using OutcomeCounts = std::array<std::uint64_t, kOutcomes>;
 // Calls by outcome for each (model, version).
 using CallsByModel = std::map<std::pair<std::string, std::int64_t>, OutcomeCounts>;
 
-// Calls that ended since the start, but for those that their client took back and those that were
-// refused for what they said. Good: by their deadline.
+// Calls that ended since the start, but for those that their client took back, those that were
+// refused for what they said, and the steps of pipelines. Good: by their deadline.
 struct CallTotals {
   std::int64_t good = 0;
   std::int64_t bad = 0;
@@ -93,19 +94,26 @@ class ServingMetrics final : public Observer {
   void Watch(std::function<RuntimeReading()> read);
 
   CallTotals calls() const;
-  // Of the calls that came to models, how they ended.
-  CallsByModel by_model() const;
+  // Of the calls that came to models, how they ended. A pipeline's call counts once, as the
+  // pipeline's ...
+  CallsByModel of_clients() const;
+  // ... and here are its steps.
+  CallsByModel of_steps() const;
   // Calls for which there was no room before they came to a model.
-  std::uint64_t refused() const;
+  std::uint64_t no_room() const;
+  // Calls that entered no queue, by RefusalReason.
+  using Refusals = std::array<std::uint64_t, kRefusalReasons>;
+  Refusals refusals() const;
 
   // The text exposition format, version 0.0.4. Thread-safe.
   std::string Text() const;
   static constexpr const char* kContentType = "text/plain; version=0.0.4; charset=utf-8";
 
   void OnAnswered(const ModelSpec& model, const RequestRecord& record, int rows) override;
+  void OnStepAnswered(const ModelSpec& model, const RequestRecord& record, int rows) override;
   void OnRefused(std::string_view model, ErrorCode code) override;
-  // A call was refused by its header: its body was not read.
-  void OnUnread();
+  // A front end refused a call.
+  void OnTurnedAway(RefusalReason why);
   // An answer that was in time when it was computed was late when it left for its client.
   void OnLateAnswer();
   // What --otlp's collector does not get.

@@ -331,6 +331,22 @@ TEST(ServingMetrics, CallsAreGoodOrBadOrNoLoad) {
   EXPECT_EQ(metrics.calls().bad, 5);
 }
 
+// Without this, advice and the live page take a pipeline's call for as many as it has steps.
+TEST(ServingMetrics, StepsOfPipelinesCountForTheirModelsOnly) {
+  ServingMetrics metrics({});
+  const ModelSpec m = Spec("m", Millis(33));
+  metrics.OnAnswered(m, Answered(Millis(10), Outcome::kMet), 1);
+  metrics.OnStepAnswered(m, Answered(Millis(10), Outcome::kMet), 1);
+  metrics.OnStepAnswered(m, Answered(Millis(40), Outcome::kLate), 1);
+  EXPECT_EQ(metrics.calls().good, 1);
+  EXPECT_EQ(metrics.calls().bad, 0);
+  const std::pair<std::string, std::int64_t> key("m", 2);
+  EXPECT_EQ(metrics.of_clients()[key], (OutcomeCounts{1, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(metrics.of_steps()[key], (OutcomeCounts{1, 1, 0, 0, 0, 0}));
+  EXPECT_EQ(Value(metrics.Text(), R"(tactus_requests_total{model="m",outcome="met",version="2"})"),
+            2);
+}
+
 TEST(ServingMetrics, TritonsNamesStandBesideOursWhenAskedFor) {
   ServingMetrics metrics({.triton_names = true});
   metrics.Watch([] { return Reading(); });

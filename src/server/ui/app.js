@@ -1,5 +1,6 @@
 // The live page of a Tactus server. It draws what GET /v2/tactus/live sends: "state" (models, lanes,
-// names) when it changes, "past" once, "tick" five times a second (docs/reference/page.md).
+// names) when it changes, "past" once, "tick" five times a second (docs/reference/page.md). lanes.js
+// draws lanes and charts.
 "use strict";
 
 const LIVE = "../v2/tactus/live";
@@ -21,15 +22,20 @@ const shown = (value, digits = 1) => value === undefined ? "" : value.toFixed(di
 
 let state = { models: [], wanted: [], names: [], lanes: 0, lane: "lane", policy: "" };
 let bars = [];             // {lane, model, exit, rows, start, end, late, failed, count}, oldest first
-let drops = [];            // {model, at} of calls that were given up, oldest first
+let drops = [];            // {model, at, count} of calls that were given up, oldest first
+let gaps = [];             // {from, to, batches} of times of which not all is known, oldest first
+let refusals = [];         // of the last seconds, calls that entered no queue by reason
 let laneNow = [];          // [busy %, held]
-let history = [];          // a second each: {met, missed, waiting, busy}
+let history = [];          // a second each: {met, missed, waiting, busy, refused}
 let serverMs = 0;          // the newest end of a batch, on the server's clock
 let clockMs = 0;           // and here, when it came
 let span = 4;              // of SPANS
-let pausedAt = null;
+let pausedAt = null;       // where what is shown ends; null: it goes on
 let chosen = null;
+// A header takes no other characters.
+const isToken = text => /^[\x21-\x7e]+$/.test(text);
 let token = sessionStorage.getItem("tactus-token") || "";
+if (!isToken(token)) forgetToken();
 
 function headers() { return token ? { Authorization: `Bearer ${token}` } : {}; }
 
@@ -85,6 +91,8 @@ async function watch() {
 function beginAnew() {
   bars = [];
   drops = [];
+  gaps = [];
+  refusals = [];
   laneNow = [];
   serverMs = clockMs = 0;
   chosen = null;
@@ -115,15 +123,18 @@ function tell(text) {
 }
 
 const unwanted = model => model.reason === "not loaded" || model.reason === "unloaded";
-const stateOf = model => model.state === "READY" ? "ready" : unwanted(model) ? model.reason : `${model.state.toLowerCase()}${model.reason ? `: ${model.reason}` : ""}`;
+// What kept one that loads from serving before says nothing now.
+const stateOf = model => model.state === "READY" ? "ready" : model.state === "LOADING" ? "loading" : unwanted(model) ? model.reason : `${model.state.toLowerCase()}${model.reason ? `: ${model.reason}` : ""}`;
 
 function onState(next) {
   if (state.models.length > 0) {
     const slos = new Map(state.models.map(model => [`${model.name} ${model.version}`, model.slo_ms]));
+    const reasons = new Map(state.models.map(model => [`${model.name} ${model.version}`, model.reason]));
     const before = new Map(state.models.map(model => [`${model.name} ${model.version}`, stateOf(model)]));
     for (const model of next.models) {
       const key = `${model.name} ${model.version}`;
       if (before.get(key) === stateOf(model) && slos.get(key) !== model.slo_ms) tell(`model ${model.name}, version ${model.version}: its SLO was ${slos.get(key)} ms and is ${model.slo_ms}`);
+      if (model.state === "READY" && model.reason && reasons.get(key) !== model.reason) tell(`model ${model.name}, version ${model.version}: a change was refused, and it serves on as it was: ${model.reason}`);
       if (before.get(key) !== stateOf(model)) tell(`model ${model.name}, version ${model.version}: ${stateOf(model)}`);
       before.delete(key);
     }
@@ -151,12 +162,13 @@ function onState(next) {
 }
 
 function onPast(past) {
-  history = past.seconds.map(([met, missed, waiting, busy]) => ({ met, missed, waiting, busy }));
+  history = past.seconds.map(([met, missed, waiting, busy, refused]) => ({ met, missed, waiting, busy, refused }));
 }
 
 let lastModels = null;
 
 function onTick(tick) {
+  const began = serverMs;
   for (let i = 0; i + 10 < tick.bars.length; i += 11) {
     const [lane, model, exit, rows, start, length, flags, count, predicted, waited, lateBy] = tick.bars.slice(i, i + 11);
     const from = tick.from_ms + start / 10;
@@ -167,11 +179,8 @@ function onTick(tick) {
     if (tick.uptime_s) serverMs = Math.max(serverMs, 1000 * tick.uptime_s);
     clockMs = performance.now();
   }
-  if (bars.length > MOST_BARS || (bars.length > 0 && bars[0].end < serverMs - 2 * KEPT_MS)) {
-    bars = bars.slice(-MOST_BARS).filter(bar => bar.end > serverMs - KEPT_MS);
-  }
-  for (let i = 0; i + 1 < tick.drops.length; i += 2) drops.push({ model: tick.drops[i], at: tick.from_ms + tick.drops[i + 1] / 10 });
-  if (drops.length > MOST_BARS) drops = drops.slice(-MOST_BARS / 2);
+  noteDrops(tick, began);
+  forgetOld();
   if (tick.lost) tell(`${tick.lost} calls and batches came too fast to be shown`);
   if (!tick.models) return;
   tick.lanes.forEach(([, held, deaths], i) => {
@@ -183,26 +192,77 @@ function onTick(tick) {
   showModels(tick.models);
   let met = 0, missed = 0;
   for (const model of Object.values(tick.models)) {
-    met += model.ended[0] / model.seconds;
-    missed += missedOf(model.ended) / model.seconds;
+    // A step of a pipeline is no call of a client.
+    const calls = model.ended.map((n, i) => n - model.steps[i]);
+    met += calls[0] / model.seconds;
+    missed += missedOf(calls) / model.seconds;
   }
   const busy = tick.lanes.reduce((sum, [percent]) => sum + percent, 0) / Math.max(tick.lanes.length, 1);
-  history.push({ met: tick.ended[0], missed: missedOf(tick.ended), waiting: tick.waiting, busy });
+  history.push({ met: tick.ended[0], missed: missedOf(tick.ended), waiting: tick.waiting, busy, refused: sumOf(Object.values(tick.refused)) });
   history = history.slice(-SECONDS);
+  refusals = [...refusals, tick.refused].slice(-10);
   showLevel(met, missed);
+  const hidden = sumOf(gaps.map(gap => gap.batches));
+  show("undrawn", hidden > 0 ? `${hidden} batches of the last minute came too fast to be drawn` : "");
   showSeconds();
   showBatches();
 }
 
+// Calls that were given up, and of what times not all calls and batches are known.
+function noteDrops(tick, began) {
+  const placed = [];
+  for (let i = 0; i + 2 < tick.drops.length; i += 3) placed.push({ model: tick.drops[i], at: tick.from_ms + tick.drops[i + 1] / 10, count: tick.drops[i + 2] });
+  drops.push(...placed);
+  if (tick.lost || tick.not_drawn) gaps.push({ from: Math.min(began, tick.from_ms || began) - 1000, to: serverMs, batches: tick.not_drawn || 0 });
+  if (tick.unplaced) gaps.push({ from: Math.min(began, tick.from_ms) - 1000, to: placed[0].at, batches: 0 });
+}
+
+// What is looked at stays while the page is paused, as far as there is room.
+function forgetOld() {
+  const oldest = Math.min(serverMs, pausedAt ?? serverMs) - KEPT_MS;
+  if (bars.length > MOST_BARS || (bars.length > 0 && bars[0].end < oldest - KEPT_MS)) bars = bars.slice(-MOST_BARS).filter(bar => bar.end > oldest);
+  if (drops.length > MOST_BARS || (drops.length > 0 && drops[0].at < oldest - 2 * KEPT_MS)) {
+    const kept = drops.slice(-MOST_BARS / 2).filter(drop => drop.at > oldest - KEPT_MS);
+    if (kept.length < drops.length) gaps.unshift({ from: 0, to: drops[drops.length - kept.length - 1].at, batches: 0 });
+    drops = kept;
+  }
+  gaps = gaps.filter(gap => gap.from === 0 || gap.to > oldest - KEPT_MS);
+  for (const gap of gaps) if (gap.to < serverMs - KEPT_MS) gap.batches = 0;
+}
+
+// "at least " where more may have happened between.
+const atLeast = (from, to) => gaps.some(gap => gap.from <= to && gap.to >= from) ? "at least " : "";
+
 // Calls that their client took back count nowhere.
 const missedOf = ended => ended[1] + ended[2] + ended[3] + ended[5];
 
+const REFUSED = {
+  client_limit: "over their client's limit", unavailable: "their model is not ready, or the server stops", not_found: "no such model",
+  resource_exhausted: "the server is full", unread: "refused by their header, as calls are lost", deadline_exceeded: "no time left as they came",
+  invalid_argument: "malformed", unauthenticated: "no known token", permission_denied: "a token that may not infer", unimplemented: "not served here",
+};
+const rate = perSecond => perSecond >= 10 ? perSecond.toFixed(0) : perSecond.toFixed(1);
+
+// "312 calls/s refused: over their client's limit", of the last ten seconds; empty: none.
+function refusedText() {
+  const sums = new Map();
+  for (const second of refusals) for (const [reason, n] of Object.entries(second)) sums.set(reason, (sums.get(reason) || 0) + n / refusals.length);
+  const each = [...sums].sort((a, b) => b[1] - a[1]);
+  if (each.length === 0) return "";
+  const why = each.map(([reason, n]) => `${own(REFUSED, reason) || reason}${each.length > 1 ? ` ${rate(n)}` : ""}`).join(", ");
+  return `${rate(sumOf(each.map(([, n]) => n)))} calls/s refused: ${why}`;
+}
+
 function showLevel(met, missed) {
   const all = met + missed;
+  const refused = sumOf(refusals.map(second => sumOf(Object.values(second)))) / Math.max(refusals.length, 1);
   const level = byId("level");
-  level.textContent = all > 0 ? `${(100 * met / all).toFixed(1)} %` : "no calls";
-  level.className = all > 0 && met / all < 0.99 ? "bad" : "good";
+  level.textContent = all > 0 ? `${(100 * met / all).toFixed(1)} %` : refused > 0 ? "none accepted" : "no calls";
+  // Refused calls are no part of the share, but nothing is well while there are many.
+  const bad = (all > 0 && met / all < 0.99) || refused > 0.01 * (all + refused);
+  level.className = bad ? "bad" : refused > 0 ? "" : "good";
   show("level-text", all > 0 ? `${met.toFixed(0)} calls/s in time, ${missed.toFixed(0)} missed` : "");
+  show("refused", refusedText());
 }
 
 function fill(row, cells) {
@@ -234,9 +294,10 @@ function showModels(live) {
     const misses = part < 0.99;
     const over = model.slo_ms > 0 && now.p99_ms > model.slo_ms;
     const detail = OUTCOMES.slice(1).map((name, k) => [name, now.ended[k + 1]]).filter(([, n]) => n > 0).map(([name, n]) => `${n} ${name}`).join(", ");
+    const steps = now.steps[0] + missedOf(now.steps);
     rows[i].title = [detail, exitsOf(model, now.exits)].filter(Boolean).join("; ");
     fill(rows[i], [...first, [`${misses ? "MISS " : ""}${(100 * part).toFixed(1)} %`, misses ? "number bad" : "number good"],
-      [(all / now.seconds).toFixed(0), "number"], [shown(now.p50_ms), "number"], [shown(now.p99_ms), over ? "number bad" : "number"], slo,
+      [callsOf(all / now.seconds, steps / now.seconds), "number"], [shown(now.p50_ms), "number"], [shown(now.p99_ms), over ? "number bad" : "number"], slo,
       [`${now.waiting ?? ""}`, "number"], [now.rows > 0 ? shown(now.rows) : "", "number"],
       [now.slower > 0 ? shown(now.slower, 2) : "", now.slower >= 1.25 ? "number bad" : "number"],
       [accuracyOf(model, now.exits), "number"], [now.why, "why"]]);
@@ -244,6 +305,9 @@ function showModels(live) {
   const whys = state.wanted.filter(model => own(live, model.name)?.why).map(model => `${model.name}: ${own(live, model.name).why}`);
   byId("whys").replaceChildren(...whys.map(text => Object.assign(document.createElement("li"), { textContent: text })));
 }
+
+// A second's, of a model that pipelines run too.
+const callsOf = (all, steps) => steps > 0 ? `${(all - steps).toFixed(0)} + ${steps.toFixed(0)} steps` : all.toFixed(0);
 
 const sumOf = numbers => numbers.reduce((sum, n) => sum + n, 0);
 
@@ -262,7 +326,7 @@ function showSeconds() {
   if (!body.closest("details").open) return;
   const last = history.slice(-20).reverse();
   const rows = rowsFor(body, last.length);
-  last.forEach((second, i) => fill(rows[i], [[`${i}`, "number"], [shown(second.met, 0), "number"], [shown(second.missed, 0), "number"], [`${second.waiting}`, "number"], [shown(second.busy, 0), "number"]]));
+  last.forEach((second, i) => fill(rows[i], [[`${i}`, "number"], [shown(second.met, 0), "number"], [shown(second.missed, 0), "number"], [shown(second.refused, 0), "number"], [`${second.waiting}`, "number"], [shown(second.busy, 0), "number"]]));
 }
 
 const endOf = bar => bar.failed ? "failed" : bar.late ? "LATE" : "in time";
@@ -277,163 +341,7 @@ function showBatches() {
   if (!body.closest("details").open || pausedAt !== null) return;
   const last = bars.slice(-25).reverse();
   const rows = rowsFor(body, last.length);
-  last.forEach((bar, i) => fill(rows[i], [[(bar.start / 1000).toFixed(3), "number"], [`${bar.lane}`], [state.names[bar.model] || "?"], [exitOf(bar)], [`${bar.rows}${bar.count > 1 ? ` in ${bar.count} batches` : ""}`, "number"], [(bar.end - bar.start).toFixed(1), "number"], [endOf(bar), bar.late || bar.failed ? "bad" : ""]]));
-}
-
-const colourOf = model => COLOURS[model % COLOURS.length];
-const variable = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-
-// The canvas in pixels of the screen, cleared; null where it is not to be seen.
-function pen(canvas) {
-  const box = canvas.getBoundingClientRect();
-  if (box.width === 0 || box.bottom < 0 || box.top > innerHeight) return null;
-  const scale = devicePixelRatio || 1;
-  const width = Math.round(box.width * scale), height = Math.round(box.height * scale);
-  if (canvas.width !== width || canvas.height !== height) { canvas.width = width; canvas.height = height; }
-  const draw = canvas.getContext("2d");
-  draw.setTransform(scale, 0, 0, scale, 0, 0);
-  draw.clearRect(0, 0, box.width, box.height);
-  draw.font = "12px system-ui, sans-serif";
-  draw.textBaseline = "middle";
-  return { draw, width: box.width, height: box.height };
-}
-
-const LEFT = 92, FOOT = 18;
-
-// What is there to be drawn is half a second behind, so that a tick is there when its time is drawn.
-const nowMs = () => pausedAt ?? serverMs + (performance.now() - clockMs) - 400;
-
-function drawLanes() {
-  const at = pen(byId("lanes"));
-  if (!at) return;
-  const { draw, width, height } = at;
-  const wide = 1000 * SPANS[span], end = nowMs(), begin = end - wide;
-  const lanes = Math.max(state.lanes, 1), row = (height - FOOT) / lanes;
-  const x = ms => LEFT + (ms - begin) / wide * (width - LEFT);
-  const front = variable("--front"), dim = variable("--dim"), bad = variable("--bad"), line = variable("--line");
-  draw.textAlign = "left";
-  for (let lane = 0; lane < lanes; ++lane) {
-    const [busy, held] = laneNow[lane] || [0, 0];
-    draw.fillStyle = held ? bad : front;
-    draw.fillText(held ? `${state.lane} ${lane} LOST` : `${state.lane} ${lane}  ${busy.toFixed(0)} %`, 6, (lane + 0.5) * row);
-    draw.fillStyle = line;
-    draw.fillRect(LEFT, (lane + 1) * row - 1, width - LEFT, 1);
-  }
-  draw.fillStyle = dim;
-  draw.textAlign = "center";
-  for (let i = 0; i < 5; ++i) {
-    const ms = begin + (i + 0.5) * wide / 5;
-    draw.fillText(`${((ms - end) / 1000).toFixed(wide < 2000 ? 2 : 1)} s`, x(ms), height - FOOT / 2);
-    draw.fillRect(x(ms), height - FOOT, 1, 3);
-  }
-  for (let i = bars.length - 1; i >= 0; --i) {
-    const bar = bars[i];
-    if (bar.start > end) continue;
-    if (bar.end < begin - 5000) break;
-    if (bar.end < begin) continue;
-    const left = Math.max(x(bar.start), LEFT), long = Math.max(x(bar.end) - left - 0.5, 1);
-    const top = bar.lane * row + 3, high = row - 7;
-    draw.fillStyle = colourOf(bar.model);
-    draw.fillRect(left, top, long, high);
-    if (bar.late || bar.failed) {
-      draw.fillStyle = bad;
-      draw.fillRect(left, top - 3, long, 3);
-      if (long > 14) { draw.fillStyle = "#000"; draw.textAlign = "center"; draw.fillText(bar.failed ? "✕" : "!", left + long / 2, top + high / 2); }
-    } else if (long > 70) {
-      draw.fillStyle = "#000";
-      draw.textAlign = "center";
-      draw.fillText(`exit ${exitOf(bar)}, ${bar.rows}`, left + long / 2, top + high / 2);
-    }
-    if (bar === chosen) { draw.strokeStyle = front; draw.lineWidth = 2; draw.strokeRect(left, top, long, high); }
-  }
-}
-
-function drawChart(id, series, colours, least, most = Math.max(least, ...series.flat()) * 1.1) {
-  const at = pen(byId(id));
-  if (!at) return;
-  const { draw, width, height } = at;
-  const x = i => 36 + (i + SECONDS - history.length) / (SECONDS - 1) * (width - 40);
-  const y = value => height - 6 - value / most * (height - 14);
-  draw.fillStyle = variable("--dim");
-  draw.textAlign = "right";
-  draw.fillText(most >= 10 ? most.toFixed(0) : most.toFixed(1), 32, 10);
-  draw.fillText("0", 32, height - 8);
-  series.forEach((values, k) => {
-    draw.strokeStyle = variable(colours[k]);
-    draw.lineWidth = 1.6;
-    draw.setLineDash(k === 0 ? [] : [5, 3]);
-    draw.beginPath();
-    values.forEach((value, i) => i === 0 ? draw.moveTo(x(i), y(value)) : draw.lineTo(x(i), y(value)));
-    draw.stroke();
-  });
-  draw.setLineDash([]);
-}
-
-function draw() {
-  drawLanes();
-  drawChart("calls", [history.map(s => s.met), history.map(s => s.missed)], ["--good", "--bad"], 1);
-  drawChart("waiting", [history.map(s => s.waiting)], ["--link"], 4);
-  drawChart("busy", [history.map(s => s.busy)], ["--link"], 100 / 1.1, 100);
-}
-
-// Where nothing is to move, twice a second is often enough.
-const still = matchMedia("(prefers-reduced-motion: reduce)");
-function animate() {
-  draw();
-  if (still.matches) setTimeout(animate, 500); else requestAnimationFrame(animate);
-}
-
-function choose(bar) {
-  chosen = bar;
-  if (!bar) return;
-  const many = bar.count > 1 ? ` in ${bar.count} batches` : "";
-  const expected = bar.predicted > 0 ? ` where ${bar.predicted.toFixed(1)} were expected` : "";
-  const givenUp = new Map();
-  for (const drop of drops) if (drop.at >= bar.start && drop.at <= bar.end) givenUp.set(drop.model, (givenUp.get(drop.model) || 0) + 1);
-  const meanwhile = givenUp.size > 0 ? `; given up meanwhile: ${[...givenUp].map(([model, n]) => `${n} of ${state.names[model] || "?"}`).join(", ")}` : "";
-  show("bar", `${state.names[bar.model] || "?"}, exit ${exitOf(bar)}: ${bar.rows} rows${many} on ${state.lane} ${bar.lane}, from ${(bar.start / 1000).toFixed(3)} s on for ${(bar.end - bar.start).toFixed(1)} ms${expected}, ${endOf(bar)}${meanwhile}${storyOf(bar)}`);
-}
-
-// Of a late batch: what ran while its calls waited, and what would have saved them.
-function storyOf(bar) {
-  if (!bar.late || !bar.lateBy) return "";
-  const took = new Map();
-  for (const each of bars) {
-    const overlap = Math.min(each.end, bar.start) - Math.max(each.start, bar.start - bar.waited);
-    if (each !== bar && overlap > 0) took.set(each.model, (took.get(each.model) || 0) + overlap);
-  }
-  const most = [...took].sort((a, b) => b[1] - a[1]).slice(0, 3).map(([model, ms]) => `${state.names[model] || "?"} for ${ms.toFixed(1)} ms`);
-  const ran = bar.waited >= 0.1 ? ` It waited up to ${bar.waited.toFixed(1)} ms${most.length > 0 ? `, while there ran ${most.join(", ")}` : ""}.` : "";
-  const slower = bar.predicted > 0 ? bar.end - bar.start - bar.predicted : 0;
-  const remedy = slower >= bar.lateBy ? "The run that was expected" : bar.waited >= bar.lateBy ? "An idle lane" : "An earlier exit, a smaller batch or a longer SLO";
-  return `, by ${bar.lateBy.toFixed(1)} ms.${ran} ${remedy} would have saved it.`;
-}
-
-function pause(on) {
-  pausedAt = on ? nowMs() : null;
-  byId("pause").setAttribute("aria-pressed", on);
-  byId("pause").textContent = on ? "Go on" : "Pause";
-}
-
-function zoom(by) {
-  span = Math.max(0, Math.min(SPANS.length - 1, span + by));
-  show("span", `the last ${SPANS[span]} s`);
-}
-
-function atPoint(event) {
-  const box = byId("lanes").getBoundingClientRect();
-  const wide = 1000 * SPANS[span], end = nowMs();
-  const ms = end - wide + (event.clientX - box.left - LEFT) / (box.width - LEFT) * wide;
-  const lane = Math.floor((event.clientY - box.top) / ((box.height - FOOT) / Math.max(state.lanes, 1)));
-  const slack = wide / 400;
-  return bars.findLast(bar => bar.lane === lane && bar.start - slack <= ms && ms <= bar.end + slack);
-}
-
-function step(by) {
-  if (pausedAt === null) pause(true);
-  const seen = bars.filter(bar => bar.start <= pausedAt && bar.end >= pausedAt - 1000 * SPANS[span]);
-  const place = seen.indexOf(chosen);
-  choose(place < 0 ? seen[seen.length - 1] : seen[Math.max(0, Math.min(seen.length - 1, place + by))]);
+  last.forEach((bar, i) => fill(rows[i], [[(bar.start / 1000).toFixed(3), "number"], [`${bar.lane}`], [state.names[bar.model] || "?"], [bar.count > 1 ? "" : exitOf(bar)], [`${bar.rows}${bar.count > 1 ? ` in ${bar.count} batches` : ""}`, "number"], [(bar.end - bar.start).toFixed(1), "number"], [endOf(bar), bar.late || bar.failed ? "bad" : ""]]));
 }
 
 // The options of a <select>, of which the first stays.
@@ -448,7 +356,7 @@ function offer(id, names) {
 function offerWhatIf() {
   byId("if-part").hidden = !(state.policies || []).length;
   offer("if-policy", state.policies || []);
-  offer("if-model", [...new Set(state.wanted.map(model => model.name))]);
+  offer("if-model", [...new Set(state.wanted.filter(model => model.settable).map(model => model.name))]);
 }
 
 async function askWhatIf() {
@@ -478,7 +386,8 @@ function showWhatIf(said, set) {
   const beside = set.some(each => /^(lanes|slots|lanes\.)/.test(each)) ? " Lanes and slots beside each other are simulated as if none slowed another." : "";
   const many = said.of_many_rows ? ` ${said.of_many_rows} calls had several rows: each row counts here, and is simulated, for itself.` : "";
   const left = said.left_out ? ` ${said.left_out} calls are left out: of models that are not served now, or do not run on these lanes.` : "";
-  show("if-about", `${said.was.requests} ${many ? "rows" : "calls"} of ${said.seconds.toFixed(0)} s.${many}${left}${deadlines}${beside} Simulated as it was, ${shown(said.same.in_time_percent)} % would be in time; ${shown(said.was.in_time_percent)} % were.`);
+  const steps = said.steps ? ` ${said.steps} are steps of pipelines: each counts here, and is simulated, for itself.` : "";
+  show("if-about", `${said.was.requests} ${steps ? "calls and steps" : many ? "rows" : "calls"} of ${said.seconds.toFixed(0)} s${said.ago_seconds > 5 ? `, seen until ${said.ago_seconds.toFixed(0)} s ago` : ""}.${steps}${many}${left}${deadlines}${beside} Simulated as it was, ${shown(said.same.in_time_percent)} % would be in time; ${shown(said.was.in_time_percent)} % were.`);
   byId("if-table").hidden = false;
   const names = Object.keys(said.was.models);
   const all = ["all", ...(names.length > 1 ? names : [])].flatMap(name => runs.map(([what, run]) => [name, what, name === "all" ? run : own(run.models, name)]));
@@ -562,8 +471,11 @@ async function showPicture(name) {
 
 byId("login").addEventListener("submit", event => {
   event.preventDefault();
-  token = byId("token").value;
+  const given = byId("token").value.trim();
   byId("token").value = "";
+  show("login-error", isToken(given) ? "" : "That cannot be a token: one has letters, digits and signs of ASCII, and no spaces.");
+  if (!isToken(given)) return;
+  token = given;
   sessionStorage.setItem("tactus-token", token);
   byId("login").hidden = true;
   watch();
@@ -573,10 +485,12 @@ byId("forget").addEventListener("click", () => { forgetToken(); location.reload(
 byId("pause").addEventListener("click", () => pause(pausedAt === null));
 byId("in").addEventListener("click", () => zoom(-1));
 byId("out").addEventListener("click", () => zoom(1));
-byId("lanes").addEventListener("click", event => choose(atPoint(event)));
-byId("lanes").addEventListener("wheel", event => { event.preventDefault(); zoom(Math.sign(event.deltaY)); }, { passive: false });
+byId("earlier").addEventListener("click", () => move(-1));
+byId("later").addEventListener("click", () => move(1));
+byId("lanes").addEventListener("pointerdown", event => { if (event.button === 0) drag(event); });
+byId("lanes").addEventListener("wheel", event => { event.preventDefault(); zoom(Math.sign(event.deltaY), pausedAt === null ? undefined : msAt(event)); }, { passive: false });
 byId("lanes").addEventListener("keydown", event => {
-  const keys = { ArrowLeft: () => step(-1), ArrowRight: () => step(1), "+": () => zoom(-1), "-": () => zoom(1), " ": () => pause(pausedAt === null), Escape: () => { pause(false); choose(null); } };
+  const keys = { ArrowLeft: () => step(-1), ArrowRight: () => step(1), PageUp: () => move(-1), PageDown: () => move(1), "+": () => zoom(-1), "-": () => zoom(1), " ": () => pause(pausedAt === null), Escape: () => { pause(false); choose(null); } };
   if (!keys[event.key]) return;
   event.preventDefault();
   keys[event.key]();
