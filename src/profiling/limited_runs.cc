@@ -4,31 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "profiling/one_answer.h"
+
 namespace tactus {
 namespace {
 
 constexpr auto kLookAgain = std::chrono::milliseconds(250);
-
-class OneAnswer final : public Completions {
- public:
-  // Notifies under the lock: the waiter may destroy this as soon as it has the answer.
-  void Done(BatchId, BatchResult&& result) noexcept override {
-    const std::lock_guard lock(mutex_);
-    result_ = std::move(result);
-    answered_.notify_one();
-  }
-  // Once.
-  BatchResult Wait() {
-    std::unique_lock lock(mutex_);
-    answered_.wait(lock, [&] { return result_.has_value(); });
-    return *std::move(result_);
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable answered_;
-  std::optional<BatchResult> result_;
-};
 
 }  // namespace
 
