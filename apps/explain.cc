@@ -29,8 +29,14 @@ int RunExplain(const ExplainCommand& command) {
                                                              command.journal, command.model)});
   }
   fmt::print("{}: policy {}, {}{}\n\n{}", command.journal, journal->header.policy,
-             journal->header.source, journal->complete ? "" : "; only the beginning",
+             journal->header.source,
+             journal->complete ? "" : "; so far, or to where its writer ended",
              TextOf(hindsight.models()));
+  if (journal->header.source == "served") {
+    fmt::print(
+        "\nCalls that were refused as they came are in no journal: see "
+        "tactus_refused_total.\n");
+  }
   for (const Miss& miss : hindsight.Worst(command.worst, command.model)) {
     fmt::print("\n{}", TextOf(miss, hindsight));
   }

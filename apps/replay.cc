@@ -21,8 +21,8 @@ namespace {
 
 const char* HowWhole(bool complete, bool cut_off) {
   if (cut_off) {
-    return "; only the beginning: it has no end, because its writer was killed or the copy is "
-           "incomplete";
+    return "; only the beginning: it has no end, because its writer still runs or was killed, or "
+           "the copy is incomplete";
   }
   return complete ? "" : "; only the beginning: the writer fell behind";
 }

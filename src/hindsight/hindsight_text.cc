@@ -40,7 +40,7 @@ std::string WhyOf(MissCause cause, const ModelMisses& model) {
     case MissCause::kQueueFull:
       return "the queue was full";
     case MissCause::kTooShort:
-      return "had less time than the quickest run takes: a longer SLO";
+      return "came with less time than the quickest run takes: a longer SLO, or send them sooner";
     case MissCause::kSlowRun:
       return WhySlow(model);
     case MissCause::kBatch:
