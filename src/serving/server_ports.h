@@ -10,6 +10,7 @@
 
 #include "base/host_port.h"
 #include "service/inference_service.h"
+#include "service/refusal.h"
 #include "serving/serve_options.h"
 #include "serving/server_access.h"
 
