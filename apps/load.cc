@@ -378,7 +378,7 @@ int Run(const LoadFlags& flags) {
   line.Clear();
   if (!result) return Complain(result.error());
   result->report.policy = flags.policy.empty() ? options->scenario.policy : flags.policy;
-  if (flags.policy.empty() && flags.scenario.empty()) result->report.policy = "-";
+  if (flags.policy.empty() && flags.scenario.empty()) result->report.policy.clear();  // unknown
   if (auto added = AddAccuracyLimit(flags, options->scenario, result->report); !added) {
     return Complain(added.error());
   }

@@ -143,9 +143,12 @@ void RefuseWhatIsNoNumber(CLI::App& app) {
 }
 
 // "tactus help serve" is "tactus serve --help", as many expect.
-std::vector<std::string> WithoutHelpCommand(std::vector<std::string> words) {
+std::vector<std::string> WithoutHelpCommand(CLI::App& app, std::vector<std::string> words) {
   if (words.size() < 2 || words[1] != "help") return words;
   words.erase(words.begin() + 1);
+  // An unknown command stays alone: with --help, the parser would print the whole program's.
+  const auto is_it = [&](const CLI::App* command) { return command->check_name(words[1]); };
+  if (words.size() > 1 && std::ranges::none_of(app.get_subcommands({}), is_it)) return words;
   words.push_back("--help");
   return words;
 }
@@ -263,8 +266,8 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "{}", app.help());
     return 2;
   }
-  const auto words =
-      tactus::WithConfigFile(app, WithoutHelpCommand(std::vector<std::string>(argv, argv + argc)));
+  const auto words = tactus::WithConfigFile(
+      app, WithoutHelpCommand(app, std::vector<std::string>(argv, argv + argc)));
   if (!words) {
     called_as = "tactus " + std::string(argv[1]);
     program_invocation_short_name = called_as.data();

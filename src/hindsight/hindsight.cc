@@ -14,6 +14,10 @@ bool IsSlow(const RanBatch& batch) {
   return ToMillis(batch.ended - batch.decided) > kSlow * ToMillis(batch.expected);
 }
 
+int PriorityOf(const Request& request, const Model& model) {
+  return request.priority > 0 ? static_cast<int>(request.priority) : model.priority;
+}
+
 ExitId Deepest(const Model& model) {
   return ExitId{static_cast<ExitId::rep>(std::max(model.exit_count(), 1) - 1)};
 }
@@ -39,10 +43,15 @@ void Hindsight::Launched(const Batch& batch) {
   const Model& model = served_->models[batch.model.value()];
   places_[batch.id.value()] = batches_.size();
   const std::size_t exit = batch.exit.value();
+  int priority = kLowestPriority;
+  for (const Request& request : batch.requests) {
+    priority = std::min(priority, PriorityOf(request, model));
+  }
   batches_.push_back({.model = Kept(model.name),
                       .exit = Kept(exit < model.exits.size() ? model.exits[exit].name : "1"),
                       .lane = batch.lane,
                       .rows = static_cast<int>(batch.requests.size()),
+                      .priority = priority,
                       .decided = batch.start,
                       .started = batch.start,
                       .expected = batch.expected_end - batch.start});
@@ -112,6 +121,7 @@ Miss Hindsight::MissOf(ModelId id, const Request& request, TimePoint end, Outcom
   return {.request = request.id,
           .id = id,
           .model = Kept(model.name),
+          .priority = PriorityOf(request, model),
           .arrival = request.arrival,
           .deadline = request.deadline,
           .end = end,

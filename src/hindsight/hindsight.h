@@ -47,6 +47,7 @@ struct RanBatch {
   const std::string* exit = nullptr;
   LaneId lane;
   int rows = 0;
+  int priority = 1;  // the highest of its requests; 1 is the highest of all
   TimePoint decided, started, ended = kNever;
   Duration expected{};  // from its decision to its end
 };
@@ -55,6 +56,7 @@ struct Miss {
   RequestId request;
   ModelId id;
   const std::string* model = nullptr;  // as RanBatch
+  int priority = 1;
   TimePoint arrival, deadline;
   TimePoint end;  // its answer, or the instant at which it was given up
   Outcome outcome = Outcome::kLate;

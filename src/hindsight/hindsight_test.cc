@@ -120,10 +120,24 @@ TEST_F(HindsightTest, WhoWaitedForABusyLaneWouldHaveNeededAnother) {
   EXPECT_EQ(CauseOfTheWorst(), MissCause::kBusy);
   EXPECT_THAT(Text(), AllOf(HasSubstr("given up after 15.000 ms"), HasSubstr("100 % of the lanes'"),
                             HasSubstr("1 batch   with    3 rows, 15.000 ms"),
-                            HasSubstr("an idle lane: there it takes 12.000 ms; ")));
+                            HasSubstr("an idle lane: there it takes 12.000 ms; "),
+                            Not(HasSubstr("priority"))));
   EXPECT_THAT(TextOf(hindsight_.models()),
               AllOf(HasSubstr("of the 1 of 'm' that were not in time"),
                     HasSubstr("1  100 %  waited while all lanes were busy")));
+}
+
+// Otherwise nobody sees that the server put others first because it was told to.
+TEST_F(HindsightTest, WhoWaitedForAHigherPriorityIsTold) {
+  Request urgent = Came(1, 0);
+  urgent.priority = 1;
+  Request other = Came(2, 1), equal = Came(3, 1);
+  other.priority = equal.priority = 2;
+  Run({urgent}, 1, 0, 12);
+  Run({equal}, 0, 12, 18);
+  hindsight_.GivenUp(kModel, other, DropReason::kExpired, At(16));
+  hindsight_.Conclude();
+  EXPECT_THAT(Text(), HasSubstr("  73 % of that was of higher priority than its own, 2\n"));
 }
 
 TEST_F(HindsightTest, WhoWaitedBesideAnIdleLaneIsTold) {

@@ -85,6 +85,19 @@ std::string WhatRan(const std::vector<RanBatch>& batches, TimePoint from, TimePo
   return text;
 }
 
+// How much of what ran was of requests with a higher priority, in percent; empty where nothing was.
+std::string HigherOf(const std::vector<RanBatch>& batches, const Miss& miss, TimePoint to) {
+  Duration all{}, higher{};
+  for (const RanBatch& batch : batches) {
+    const Duration took = std::min(batch.ended, to) - std::max(batch.decided, miss.arrival);
+    all += took;
+    if (batch.priority < miss.priority) higher += took;
+  }
+  if (higher <= Duration{}) return "";
+  return fmt::format("  {:.0f} % of that was of higher priority than its own, {}\n",
+                     100 * ToMillis(higher) / ToMillis(all), miss.priority);
+}
+
 std::string RemedyOf(const Miss& miss) {
   const Duration had = miss.deadline - miss.arrival;
   // Nothing, where it was given up for others and might have had its turn at once.
@@ -142,7 +155,8 @@ std::string TextOf(const Miss& miss, const Hindsight& hindsight) {
   }
   text +=
       fmt::format("  while it waited, {:.0f} % of the lanes' time was taken\n", 100 * miss.busy);
-  text += WhatRan(hindsight.Meanwhile(miss), miss.arrival, to);
+  const std::vector<RanBatch> meanwhile = hindsight.Meanwhile(miss);
+  text += WhatRan(meanwhile, miss.arrival, to) + HigherOf(meanwhile, miss, to);
   if (const std::string remedy = RemedyOf(miss); !remedy.empty()) {
     text += fmt::format("  what would have saved it: {}\n", remedy);
   }

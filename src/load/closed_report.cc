@@ -8,15 +8,22 @@
 #include <nlohmann/json.hpp>
 
 namespace tactus {
+namespace {
+
+std::string TimeText(double us) {
+  return us < 1000 ? fmt::format("{:.1f} us", us) : fmt::format("{:.2f} ms", us / 1000);
+}
+
+}  // namespace
 
 std::string ToText(const ClosedLoopResult& result, int concurrency) {
   std::string text;
   const auto out = std::back_inserter(text);
   const bool alone = result.models.size() == 1;
   for (const ClosedLoopResult::OfModel& of : result.models) {
-    fmt::format_to(
-        out, "{}{} answers at concurrency {}: {:.0f} a second, P50 {:.1f} us, P99 {:.1f} us\n",
-        alone ? "" : of.name + ": ", of.answered, concurrency, of.per_second, of.p50_us, of.p99_us);
+    fmt::format_to(out, "{}{} answers at concurrency {}: {:.0f} a second, P50 {}, P99 {}\n",
+                   alone ? "" : of.name + ": ", of.answered, concurrency, of.per_second,
+                   TimeText(of.p50_us), TimeText(of.p99_us));
     if (of.in_time == of.answered && of.refused + of.expired + of.failed == 0) continue;
     fmt::format_to(out, "  in time {} ({:.1f} a second), refused {}, expired {}, errors {}\n",
                    of.in_time, of.in_time_per_second, of.refused, of.expired, of.failed);

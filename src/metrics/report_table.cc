@@ -90,7 +90,7 @@ std::vector<std::string> PriorityCells(const RunReport& run, std::size_t columns
 
 // Under the table: "symphony, rate_rps=100", as runs of a sweep differ in their settings alone.
 std::string NameOf(const RunReport& run) {
-  std::string name = run.policy;
+  std::string name = run.policy.empty() ? "all" : run.policy;
   for (const auto& [key, value] : run.settings) name += fmt::format(", {}={}", key, value);
   return name;
 }
@@ -138,8 +138,10 @@ std::string ToTable(std::span<const RunReport> runs, bool wide) {
   const bool limited = std::any_of(runs.begin(), runs.end(), [](const RunReport& run) {
     return run.accuracy_limit.has_value();
   });
+  // A server's policy is its own affair: who calls it may not know it.
+  const bool named = std::ranges::any_of(runs, [](const auto& run) { return !run.policy.empty(); });
   TextTable grid;
-  grid.AddColumn("policy", "");
+  grid.AddColumn(named ? "policy" : "model", "");
   for (const auto& [key, value] : runs.front().settings) grid.AddColumn(key, "");
   grid.AddColumn("SLO", "ms", 3);
   for (const Column& column : columns) grid.AddColumn(column.what, column.unit, column.spare);
@@ -154,7 +156,7 @@ std::string ToTable(std::span<const RunReport> runs, bool wide) {
   grid.AddColumn("busy", "%", 2);
   grid.AddColumn("exits", "%");
   for (const RunReport& run : runs) {
-    std::vector<std::string> row = {run.policy};
+    std::vector<std::string> row = {named ? run.policy : "all"};
     for (const auto& [key, value] : run.settings) row.push_back(value);
     row.push_back(SloOf(run));
     for (const Column& column : columns) row.push_back(column.text(run.all));

@@ -1,55 +1,66 @@
 #include "profiling/profile_text.h"
 
-#include <algorithm>
 #include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+
+#include "metrics/text_table.h"
 
 namespace tactus {
 namespace {
 
-bool SaysDeviceTimes(const ProfileFile& profile) {
-  return std::ranges::any_of(profile.models, [](const ProfiledModel& model) {
-    return std::ranges::any_of(model.exits, [](const ProfiledExit& exit) {
-      return std::ranges::any_of(exit.cells,
-                                 [](const ProfileCell& cell) { return cell.device.has_value(); });
-    });
-  });
-}
+std::string MillisText(double ms) { return fmt::format("{:.3f}", ms); }
 
-std::string DeviceColumns(const ProfileCell& cell) {
-  if (!cell.device) return fmt::format(" {:>8} {:>10} {:>8}", "-", "-", "-");
-  return fmt::format(" {:>8.3f} {:>10.3f} {:>8.3f}", cell.device->upload_ms,
-                     cell.device->kernels_ms, cell.device->download_ms);
-}
-
-std::string Row(const ProfiledModel& model, const ProfiledExit& exit, std::size_t batch,
-                bool device) {
+std::vector<std::string> Row(const ProfiledModel& model, const ProfiledExit& exit,
+                             std::size_t batch) {
   const ProfileCell& cell = exit.cells[batch - 1];
-  std::string row = fmt::format("{:<12} {:<6} {:>6} {:>8} {:>9.3f} {:>9.3f} {:>9.3f} {:>6.3f}",
-                                model.name, exit.name, batch, cell.repetitions, cell.mean_ms,
-                                cell.p95_ms, cell.p99_ms, cell.cv);
-  if (device) row += DeviceColumns(cell);
-  if (batch == exit.cells.size()) {
-    row += fmt::format("  {:.3f} + {:.3f} ({:.0f} %)", exit.alpha_ms, exit.beta_ms,
-                       100 * exit.fit_error);
+  std::vector<std::string> row = {model.name,
+                                  exit.name,
+                                  fmt::format("{}", batch),
+                                  fmt::format("{}", cell.repetitions),
+                                  MillisText(cell.mean_ms),
+                                  MillisText(cell.p95_ms),
+                                  MillisText(cell.p99_ms),
+                                  fmt::format("{:.0f}", 100 * cell.cv)};
+  if (cell.device) {
+    row.push_back(MillisText(cell.device->upload_ms));
+    row.push_back(MillisText(cell.device->kernels_ms));
+    row.push_back(MillisText(cell.device->download_ms));
+  } else {
+    row.resize(row.size() + 3, "-");
   }
-  return row + "\n";
+  if (batch > 1 && batch == exit.cells.size()) {
+    row.push_back(MillisText(exit.alpha_ms));
+    row.push_back(MillisText(exit.beta_ms));
+    row.push_back(fmt::format("{:.0f}", 100 * exit.fit_error));
+  }
+  return row;
 }
 
 }  // namespace
 
 std::string ToTable(const ProfileFile& profile) {
-  const bool device = SaysDeviceTimes(profile);
-  std::string text = fmt::format("{:<12} {:<6} {:>6} {:>8} {:>9} {:>9} {:>9} {:>6}", "model",
-                                 "exit", "batch", "runs", "mean ms", "P95 ms", "P99 ms", "cv");
-  if (device) text += fmt::format(" {:>8} {:>10} {:>8}", "up ms", "kernels ms", "down ms");
-  text += "  fit: ms a row + ms a batch (error)\n";
+  TextTable table;
+  table.AddColumns(
+      "model|exit|batch [rows]|runs~6|mean [ms]|P95 [ms]|P99 [ms]~4|spread [%]~3|upload [ms]~5|"
+      "kernels [ms]~2|download [ms]~5|a row [ms]|a batch [ms]|off [%]~1");
+  bool fitted = false;
   for (const ProfiledModel& model : profile.models) {
     for (const ProfiledExit& exit : model.exits) {
-      if (exit.cells.size() > 1) text += Row(model, exit, 1, device);
-      text += Row(model, exit, exit.cells.size(), device);
+      if (exit.cells.size() > 1) table.Add(Row(model, exit, 1));
+      table.Add(Row(model, exit, exit.cells.size()));
+      fitted |= exit.cells.size() > 1;
     }
+  }
+  std::string text = table.Print();
+  if (fitted) {
+    text +=
+        "A batch of n rows takes about n times \"a row\", and \"a batch\" once. \"off\": by how "
+        "much a "
+        "mean\nis off this line at most. The server uses what was measured of each batch.\n";
   }
   return text;
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -66,7 +67,8 @@ class ServingCheck {
   // What was tried, by name and version, as it would serve: what ensembles' steps are.
   std::map<std::pair<std::string, std::int64_t>, ModelSpec> tried_;
   std::optional<ProfileFile> profile_;
-  std::vector<ShareProfile> shares_;  // where a plan splits the device
+  std::vector<ShareProfile> shares_;   // where a plan splits the device
+  std::set<std::string> without_slo_;  // models
   ServingDoubts found_;
 };
 
@@ -94,6 +96,12 @@ Expected<ServingDoubts> ServingCheck::Run(const CheckProgress& progress) {
     }
   }
   for (const std::filesystem::path& folder : ensembles) CheckEnsemble(folder);
+  if (!without_slo_.empty()) {
+    Note(
+        fmt::format("without slo_ms, so that the server's default of {:.4g} ms counts "
+                    "(--default-slo-ms): {}",
+                    o_.default_slo_ms, fmt::join(without_slo_, ", ")));
+  }
   return std::move(found_);
 }
 
@@ -134,6 +142,7 @@ void ServingCheck::CheckModel(const std::string& name) {
     }
     const auto sizes = TryModel(*spec);
     if (!sizes) continue;
+    if (spec->slo <= Duration{}) without_slo_.insert(name);
     tried_[{name, version}] = *spec;
     auto rows = RowsFor(*spec);
     if (!rows) {
@@ -203,6 +212,7 @@ void ServingCheck::CheckEnsemble(const std::filesystem::path& folder) {
   EnsembleDeclaration ensemble = ensembles->front();
   if (ensemble.pipeline.slo <= Duration{}) {
     ensemble.pipeline.slo = FromMillis(o_.default_slo_ms);
+    without_slo_.insert(ensemble.model.name);
   }
   std::vector<std::shared_ptr<const ModelSpec>> models;
   std::vector<StageCost> costs;  // what a server takes before it has measured

@@ -12,9 +12,11 @@
 namespace tactus {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 ServeOptions ServingFrom(const std::string& repository) {
   ServeOptions o;
@@ -37,12 +39,28 @@ TEST(CheckServingTest, WhatWouldNotServeIsRefusedAndWhatIsMissingDoubted) {
   EXPECT_THAT(broken->refused, ElementsAre(HasSubstr("broken/config.pbtxt:1")));
 }
 
+// Who forgot an SLO must hear which one counts instead.
+TEST(CheckServingTest, ModelsWithoutAnSloAreNamed) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "echo" / "1");
+  std::ofstream(folder / "echo" / "config.pbtxt") << R"(platform: "identity"
+input { name: "x" data_type: TYPE_FP32 dims: 4 }
+output { name: "x" data_type: TYPE_FP32 dims: 4 })";
+  ServeOptions o = ServingFrom(folder.path().string());
+  o.default_slo_ms = 70;
+  const auto found = CheckServing(o);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_THAT(found->notes,
+              Contains(HasSubstr("default of 70 ms counts (--default-slo-ms): echo")));
+}
+
 // A repository that serves is not doubted; options that do not go together are an error.
 TEST(CheckServingTest, AnExampleServes) {
   ServeOptions o = ServingFrom(SourcePath("examples/emulated-cluster/models"));
   const auto fine = CheckServing(o);
   ASSERT_TRUE(fine) << fine.error().message;
   EXPECT_THAT(fine->refused, IsEmpty());
+  EXPECT_THAT(fine->notes, Not(Contains(HasSubstr("without slo_ms"))));
   o.plan = "plan.json";
   const auto planned = CheckServing(o);
   ASSERT_FALSE(planned);

@@ -212,7 +212,7 @@ bool ServedDevice::Profiled(const ModelSpec& spec) const {
 }
 
 std::string ServedDevice::LatenciesOf(const ModelSpec& spec) const {
-  if (spec.platform == kEnsemblePlatform) return "of its steps: " + StepsOf(spec);
+  if (spec.platform == kEnsemblePlatform) return "those of " + StepsOf(spec);
   const std::string_view label = spec.platform == "emulated" ? "EMULATED, " : "";
   if (split_) return fmt::format("{}measured on each share", label);
   if (!spec.profile.empty()) return fmt::format("{}{}", label, spec.profile.string());

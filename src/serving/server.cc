@@ -3,15 +3,20 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <map>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/logger.h>
 #include <unistd.h>
 
 #include "core/learner.h"
 #include "experiment/experiment.h"
 #include "metrics/report.h"
+#include "metrics/text_table.h"
 #include "policies/registry.h"
 #include "server/kserve/ensemble_config.h"
 #include "server/kserve/validation.h"
@@ -74,6 +79,15 @@ std::string ExitsOf(const ModelSpec& model) {
   std::string text;
   for (const ExitSpec& exit : model.exits) text += (text.empty() ? "" : " ") + exit.name;
   return text;
+}
+
+// "latencies of a, b and 7 more: measured briefly at start".
+std::string LatenciesText(const std::string& known, const std::vector<std::string>& models) {
+  constexpr std::size_t kNamed = 4;
+  const auto named = std::span(models).first(std::min(kNamed, models.size()));
+  const std::size_t more = models.size() - named.size();
+  return fmt::format("latencies of {}{}: {}\n", fmt::join(named, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "", known);
 }
 
 // What a user must know of what is served: that there is nothing in the repository, and what would
@@ -250,27 +264,31 @@ Status Server::Open() {
 }
 
 std::string Server::Text() const {
-  const char* const row = "{:<16} {:>7}  {:<11} {:<12} {:<24} {:>8}  {}\n";
   InferenceService& service = stack_->service();
   std::string text = fmt::format("tactus {} serves {} with {} on {}\n\n", kServerVersion,
                                  o_.folders->Text(), o_.policy, device_->LanesText());
-  text += fmt::format(fmt::runtime(row), "model", "version", "state", "exits", "accuracy", "SLO ms",
-                      "latencies");
+  TextTable table;
+  table.AddColumns("model|version~2|state|exits~1|accuracy~3|SLO [ms]");
+  std::map<std::string, std::vector<std::string>> latencies;  // what is known of them, of whom
+  std::string waiting;
   bool emulated = false;
   const std::vector<ModelState> models = service.Index();
   for (const ModelState& state : models) {
     const auto model = service.Find(state.name, state.version);
     if (!model) {
-      text += fmt::format(fmt::runtime(row), state.name, state.version, state.state, "-", "-", "-",
-                          state.reason);
+      table.Add({state.name, fmt::format("{}", state.version), state.state});
+      waiting += fmt::format("{}: {}\n", state.name, state.reason);
       continue;
     }
     const ModelSpec& spec = **model;
     const double slo = spec.slo > Duration{} ? ToMillis(spec.slo) : o_.default_slo_ms;
-    text += fmt::format(fmt::runtime(row), state.name, state.version, state.state, ExitsOf(spec),
-                        AccuracyOf(spec), fmt::format("{:g}", slo), device_->LatenciesOf(spec));
+    table.Add({state.name, fmt::format("{}", state.version), state.state, ExitsOf(spec),
+               AccuracyOf(spec), fmt::format("{:g}", slo)});
+    latencies[device_->LatenciesOf(spec)].push_back(state.name);
     emulated = emulated || spec.platform == "emulated";
   }
+  if (!models.empty()) text += table.Print() + waiting;
+  for (const auto& [known, of] : latencies) text += LatenciesText(known, of);
   text += AboutServed(o_.models.front(), models.empty(), emulated);
   if (const DeviceLayout layout = device_->runtime().layout(); layout.plan != nullptr) {
     text += fmt::format("\nlanes now: {}\n", LayoutText(*layout.plan, layout.models));

@@ -89,8 +89,9 @@ std::optional<std::string> Warning(const ProfiledModel& model) {
                         falling.count, cells, falling.where);
   }
   if (noisy.count > 0) {
-    text += fmt::format("{}{} of {} are noisy: {}", falling.count > 0 ? "; " : "", noisy.count,
-                        cells, noisy.where);
+    text += fmt::format(
+        "{}{} of {} were measured unsteadily (spread: standard deviation over mean): {}",
+        falling.count > 0 ? "; " : "", noisy.count, cells, noisy.where);
   }
   return text + "; measure again while nothing else runs, or with more --repetitions and --budget";
 }

@@ -11,7 +11,7 @@ import kserve
 from network import ROOT, Refused
 
 PIPELINES = ROOT / 'models/pipelines'
-OWN = pathlib.Path(__file__).resolve().parent / 'models'
+OWN = ROOT / 'examples/cameras/models'
 PICTURES = [ROOT / f'examples/pipelines/street{n}.jpg' for n in (1, 2, 3, 4)]
 SLO_MS = 500
 STEPS = ('find', 'pose')
@@ -56,15 +56,11 @@ def make_repository(folder, cameras, slo_ms=SLO_MS):
     """The models of `street`, in the two steps that may run apart, and a pipeline a camera."""
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True)
-    for name in ('street_image', 'nanodet', 'posenet', 'poses'):
-        if not (PIPELINES / name / 'config.pbtxt').exists():
-            raise Refused(f'{PIPELINES / name}: not there')
-        (folder / name).symlink_to(PIPELINES / name)
     for name in ('nanodet', 'posenet'):
         if not (PIPELINES / name / '1/model.onnx').exists():
             raise Refused(f'{PIPELINES / name} has no graph; run ./run setup pipelines')
     for model in sorted(OWN.iterdir()):
-        (folder / model.name).symlink_to(model)
+        (folder / model.name).symlink_to(model.resolve())
     for name, slo in [(WHOLE, 60_000), *((name, slo_ms) for name in cameras)]:
         (folder / name / '1').mkdir(parents=True)
         (folder / name / 'config.pbtxt').write_text(CAMERA.format(name=name, slo=slo),

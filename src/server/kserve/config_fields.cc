@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/nearest.h"
 #include "core/request.h"
 #include "server/kserve/ensemble_config.h"
 #include "server/kserve/tensor_config.h"
@@ -258,13 +259,15 @@ std::vector<std::string> Doubts(const DeclaredConfig& config) {
   for (const auto& [key, value] : message.parameters()) {
     if (!IsOurs(message, key)) keys.insert(key);
   }
-  const std::string ours = IsEnsemble(message)
-                               ? "for ensembles: " + EnsembleKeys()
-                               : fmt::format("{}, {}INPUT, {}TENSOR", fmt::join(kOurKeys, ", "),
-                                             kProfileShapeKey, kAnyShapeKey);
+  std::vector<std::string> ours(kOurKeys.begin(), kOurKeys.end());
+  ours.push_back(std::string(kProfileShapeKey) + "INPUT");
+  ours.push_back(std::string(kAnyShapeKey) + "TENSOR");
+  if (IsEnsemble(message)) ours = EnsembleKeys();
   for (const std::string& key : keys) {
     doubt(config.WrongParameter(
-        key, fmt::format("no key of Tactus ({}), so it changes nothing here", ours)));
+        key,
+        fmt::format("no key of Tactus{}, so it changes nothing here; {}: {}", DidYouMean(key, ours),
+                    IsEnsemble(message) ? "ensembles have" : "there are", fmt::join(ours, ", "))));
   }
   for (int i = 0; i < message.instance_group_size(); ++i) {
     if (!AsksForInstances(message.instance_group(i))) continue;

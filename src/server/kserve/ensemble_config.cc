@@ -297,9 +297,12 @@ std::string StepsOf(const ModelSpec& ensemble) {
   return text;
 }
 
-std::string EnsembleKeys() {
-  return fmt::format("{}, {}STEP, {}STEP, {}STEP", fmt::join(kKeys, ", "), kBudgetKey, kGatherKey,
-                     kMostKey);
+std::vector<std::string> EnsembleKeys() {
+  std::vector<std::string> keys(kKeys.begin(), kKeys.end());
+  for (const auto of_step : {kBudgetKey, kGatherKey, kMostKey}) {
+    keys.push_back(std::string(of_step) + "STEP");
+  }
+  return keys;
 }
 
 bool IsEnsembleKey(std::string_view key) {

@@ -51,8 +51,8 @@ Expected<EnsembleDeclaration> EnsembleOf(const DeclaredConfig& config,
 // The models of a served ensemble's steps, by comma.
 std::string StepsOf(const ModelSpec& ensemble);
 
-// The keys of ours in an ensemble's parameters, by comma.
-std::string EnsembleKeys();
+// The keys of ours in an ensemble's parameters; those of a step end in STEP.
+std::vector<std::string> EnsembleKeys();
 
 // Whether an ensemble's parameter is read.
 bool IsEnsembleKey(std::string_view key);

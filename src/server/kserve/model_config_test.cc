@@ -449,7 +449,8 @@ TEST_F(ModelConfigTest, WhatIsNotHeededIsNamedWithItsLine) {
     return lines;
   };
   EXPECT_THAT(doubts("name: 'net'\nparameters { key: 'slo-ms' value { string_value: '5' } }"),
-              ElementsAre(HasSubstr("2:19: parameters[\"slo-ms\"]: no key of Tactus (slo_ms, ")));
+              ElementsAre(HasSubstr(
+                  "2:19: parameters[\"slo-ms\"]: no key of Tactus (did you mean 'slo_ms'?)")));
   EXPECT_THAT(doubts(kExits),
               ElementsAre(HasSubstr("13:19: parameters[\"theirs\"]: no key of Tactus"),
                           HasSubstr("7:1: instance_group: not heeded"),
