@@ -324,6 +324,21 @@ std::string ConfigText(const TriedModel& tried, const fs::path& graph, int pays)
   return text;
 }
 
+// How a file of another framework becomes a graph; empty: the ending is of none that is known.
+std::string ExportOf(const fs::path& file) {
+  const std::string ending = file.extension().string();
+  const auto is = [&](auto... known) { return ((ending == known) || ...); };
+  if (is(".pt", ".pth", ".bin", ".safetensors", ".ckpt")) {
+    return "weights of PyTorch: export the model with torch.onnx.export(model, (example,), "
+           "\"model.onnx\")";
+  }
+  if (is(".pb", ".h5", ".keras", ".tflite")) {
+    return "a model of TensorFlow: python3 -m tf2onnx.convert makes a graph of it";
+  }
+  if (is(".plan", ".engine")) return "a plan of TensorRT: take the graph that it was made from";
+  return "";
+}
+
 int RunInit(const InitCommand& command) {
   if (fs::is_directory(command.graph)) {
     return ReportBadInput({ErrorCode::kInvalidArgument,
@@ -336,6 +351,10 @@ int RunInit(const InitCommand& command) {
          fmt::format("{}: there is no such file; name the ONNX graph that a model "
                      "is to serve",
                      command.graph)});
+  }
+  if (const std::string how = ExportOf(command.graph); !how.empty()) {
+    return ReportBadInput({ErrorCode::kInvalidArgument,
+                           fmt::format("{}: is no ONNX graph but {}", command.graph, how)});
   }
   auto engine =
       MakeEngine("onnxruntime", {.emulated = {}, .onnxruntime_library = command.onnxruntime});

@@ -242,7 +242,7 @@ void PrintNotes(const LoadFlags& flags, const LoadResult& result, const std::str
       "than meant, which counts as latency\n",
       result.sent, result.lag_p50_ms, result.lag_p99_ms, result.lag_max_ms);
   if (result.emulated) fmt::print("{}", kEmulated);
-  if (!result.accuracy_measured) {
+  if (!result.accuracy_measured && result.report.all.accuracy > 0) {  // models state theirs
     fmt::print("accuracy was not measured: {}\n",
                no_images.empty() ? "no model here takes the labelled images" : no_images);
   }

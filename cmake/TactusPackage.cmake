@@ -6,19 +6,25 @@ set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 set(deploy ${PROJECT_SOURCE_DIR}/deploy)
 set(documentation usr/share/doc/tactus)
 
-# Manual pages and completions, made of what the program says of itself whenever it is a new one.
+# Manual pages and completions, made of what the program says of itself whenever it is a new one; and the program with
+# its libraries, so that one package is for Debian 12 and 13.
 find_package(Python3 3.11 COMPONENTS Interpreter)
 set(pages ${PROJECT_SOURCE_DIR}/tools/deploy/pages.py)
+set(binaries ${PROJECT_SOURCE_DIR}/tools/deploy/binaries.py)
 set(printed ${PROJECT_BINARY_DIR}/generated/package)
+set(bundle ${PROJECT_BINARY_DIR}/generated/bundle)
 add_custom_command(
   OUTPUT ${printed}/printed
   COMMAND ${CMAKE_COMMAND} -E rm -rf ${printed}
   COMMAND ${Python3_EXECUTABLE} -B ${pages} $<TARGET_FILE:tactus> ${printed}
+  COMMAND ${Python3_EXECUTABLE} -B ${binaries} $<TARGET_FILE:tactus> ${bundle}
   COMMAND ${CMAKE_COMMAND} -E touch ${printed}/printed
-  DEPENDS tactus ${pages} COMMENT "manual pages and completions" VERBATIM)
+  DEPENDS tactus ${pages} ${binaries} COMMENT "manual pages and completions" VERBATIM)
 add_custom_target(tactus_package_files DEPENDS ${printed}/printed)
 
-install(TARGETS tactus DESTINATION usr/bin)
+install(DIRECTORY ${bundle}/bin DESTINATION usr USE_SOURCE_PERMISSIONS)
+install(DIRECTORY ${bundle}/lib/ DESTINATION usr/lib/tactus USE_SOURCE_PERMISSIONS)
+install(DIRECTORY ${bundle}/licences DESTINATION ${documentation})
 install(DIRECTORY ${printed}/man/ DESTINATION usr/share/man/man1)
 install(FILES ${printed}/tactus.bash DESTINATION usr/share/bash-completion/completions RENAME tactus)
 install(FILES ${printed}/_tactus DESTINATION usr/share/zsh/vendor-completions)
@@ -54,12 +60,15 @@ It decides when a batch starts, how large it is and at which early exit it
 stops, and speaks KServe v2 over HTTP and gRPC. ONNX Runtime is included.")
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_DEPENDS adduser)
+if(CMAKE_CROSSCOMPILING)
+  set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE arm64)
+endif()
+# What binaries.py leaves to the machine. Trixie's libssl3t64 provides libssl3.
+set(CPACK_DEBIAN_PACKAGE_DEPENDS
+    "adduser, libc6 (>= 2.36), libgcc-s1, libpq5, libssl3, libstdc++6 (>= 12), zlib1g")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA
     ${deploy}/debian/postinst ${deploy}/debian/prerm ${deploy}/debian/postrm
     ${deploy}/debian/conffiles)
-set(CPACK_STRIP_FILES ON)
 set(CPACK_PACKAGE_DIRECTORY ${PROJECT_SOURCE_DIR}/out/package)
 include(CPack)

@@ -135,9 +135,10 @@ void Hindsight::Add(Miss miss, MissCause cause) {
   const bool too_short = miss.arrival + miss.quickest > miss.deadline;
   miss.cause = !has_a_reason && too_short ? MissCause::kTooShort : cause;
   ModelMisses& counts = models_[*miss.model];
-  ++(miss.outcome == Outcome::kLate    ? counts.late
-     : miss.outcome == Outcome::kError ? counts.failed
-                                       : counts.given_up);
+  ++(miss.outcome == Outcome::kLate      ? counts.late
+     : miss.outcome == Outcome::kError   ? counts.failed
+     : miss.outcome == Outcome::kExpired ? counts.expired
+                                         : counts.shed);
   misses_.push_back(std::move(miss));
 }
 

@@ -69,12 +69,12 @@ struct Miss {
 
 // Of all models of one name.
 struct ModelMisses {
-  std::uint64_t in_time = 0, late = 0, given_up = 0, failed = 0;
+  std::uint64_t in_time = 0, late = 0, expired = 0, shed = 0, failed = 0;
   std::array<std::uint64_t, kMissCauses> causes{};
   std::uint64_t batches = 0;  // that ran to their end
   std::uint64_t slow = 0;     // of them, those that took more than 1.2 times what was expected
 
-  std::uint64_t missed() const { return late + given_up + failed; }
+  std::uint64_t missed() const { return late + expired + shed + failed; }
 };
 
 class Hindsight final : public ReplayWatch {

@@ -118,7 +118,7 @@ TEST_F(HindsightTest, WhoWaitedForABusyLaneWouldHaveNeededAnother) {
   Run({Came(1, 0), Came(2, 0), Came(3, 0)}, 1, 0, 20);
   hindsight_.GivenUp(kModel, Came(4, 1), DropReason::kShed, At(16));
   EXPECT_EQ(CauseOfTheWorst(), MissCause::kBusy);
-  EXPECT_THAT(Text(), AllOf(HasSubstr("given up after 15.000 ms"), HasSubstr("100 % of the lanes'"),
+  EXPECT_THAT(Text(), AllOf(HasSubstr("shed after 15.000 ms"), HasSubstr("100 % of the lanes'"),
                             HasSubstr("1 batch   with    3 rows, 15.000 ms"),
                             HasSubstr("an idle lane: there it takes 12.000 ms; "),
                             Not(HasSubstr("priority"))));
@@ -197,7 +197,7 @@ TEST_F(HindsightTest, FailuresFullQueuesAndModelsThatWentAreThemselvesTheReason)
   hindsight_.GivenUp(kModel, Came(2, 0), DropReason::kQueueFull, At(0));
   hindsight_.GivenUp(kModel, Came(3, 0), DropReason::kUnloaded, At(0));
   hindsight_.GivenUp(kModel, Came(4, 0), DropReason::kCancelled, At(0));
-  EXPECT_EQ(hindsight_.models().at("m").given_up, 2u) << "who took it back did not miss it";
+  EXPECT_EQ(hindsight_.models().at("m").shed, 2u) << "who took it back did not miss it";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "hindsight/hindsight.h"
+#include "metrics/text_table.h"
 
 namespace tactus {
 namespace {
@@ -139,11 +140,11 @@ std::string RemedyOf(const Miss& miss) {
 
 std::string TextOf(const Miss& miss, const Hindsight& hindsight) {
   const Duration had = miss.deadline - miss.arrival;
-  const std::string how = miss.outcome == Outcome::kLate
-                              ? fmt::format("late by {}", Ms(miss.end - miss.deadline))
-                          : miss.outcome == Outcome::kError
-                              ? "failed"
-                              : fmt::format("given up after {}", Ms(miss.end - miss.arrival));
+  const std::string how =
+      miss.outcome == Outcome::kLate ? fmt::format("late by {}", Ms(miss.end - miss.deadline))
+      : miss.outcome == Outcome::kError
+          ? "failed"
+          : fmt::format("{} after {}", Name(miss.outcome), Ms(miss.end - miss.arrival));
   std::string text =
       fmt::format("request {} of '{}' came at {:.6f} s and had {}: {}\n", miss.request.value(),
                   *miss.model, ToMillis(miss.arrival - kStart) / 1000, Ms(had), how);
@@ -164,12 +165,18 @@ std::string TextOf(const Miss& miss, const Hindsight& hindsight) {
 }
 
 std::string TextOf(const std::map<std::string, ModelMisses>& models) {
-  std::string text = fmt::format("{:<24} {:>9} {:>10} {:>8} {:>9} {:>8}\n", "model", "requests",
-                                 "in time %", "late", "given up", "failed");
+  TextTable table;
+  table.AddColumns("model|requests|in time [%]|late|expired|shed|failed~1");
   for (const auto& [name, m] : models) {
-    text += fmt::format("{:<24} {:>9} {:>10.2f} {:>8} {:>9} {:>8}\n", name, m.in_time + m.missed(),
-                        Percent(m.in_time, m.in_time + m.missed()), m.late, m.given_up, m.failed);
+    const std::uint64_t all = m.in_time + m.missed();
+    std::vector<std::string> row = {name, fmt::format("{}", all),
+                                    fmt::format("{:.2f}", Percent(m.in_time, all))};
+    for (const std::uint64_t count : {m.late, m.expired, m.shed, m.failed}) {
+      row.push_back(fmt::format("{}", count));
+    }
+    table.Add(std::move(row));
   }
+  std::string text = table.Print();
   for (const auto& [name, m] : models) {
     if (m.missed() == 0) continue;
     text += fmt::format("\nof the {} of '{}' that were not in time\n", m.missed(), name);

@@ -101,7 +101,7 @@ const char* WhyOf(DropReason reason) {
     case DropReason::kExpired:
       return "expired";
     case DropReason::kShed:
-      return "given up";
+      return "shed";
     case DropReason::kCancelled:
       return "cancelled";
     case DropReason::kUnloaded:

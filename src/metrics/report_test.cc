@@ -115,6 +115,15 @@ TEST(ToTable, AModelWithoutAnSloHasNone) {
   EXPECT_THAT(table, ::testing::ContainsRegex("\np +none"));
 }
 
+// Who calls a server may not know its policy; a row without a name would be a riddle.
+TEST(ToTable, ARunOfAnUnknownPolicyIsThatOfAllModels) {
+  const RunReport run = Summarize(kRecords, kModels, kStart, kStart + Seconds(1), 0);
+  const std::string table = ToTable(std::span(&run, 1), true);
+  EXPECT_THAT(table, ::testing::ContainsRegex("^model +SLO"));
+  EXPECT_THAT(table, ::testing::ContainsRegex("\nall +20"));
+  EXPECT_THAT(table, HasSubstr("\nall: "));
+}
+
 // A figure over time is drawn from it: each request counts in the part in which it arrived, a batch
 // in that in which it started.
 TEST(Timeline, CountsEachPartOfTheRun) {

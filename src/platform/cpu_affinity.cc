@@ -46,6 +46,11 @@ void NameThisThread(std::string_view name) {
   pthread_setname_np(pthread_self(), std::string(name.substr(0, 15)).c_str());
 }
 
+void WaitForTurns() {
+  const sched_param none{};
+  sched_setscheduler(0, SCHED_BATCH, &none);
+}
+
 void SharpenTimers() { prctl(PR_SET_TIMERSLACK, 1); }
 
 }  // namespace tactus

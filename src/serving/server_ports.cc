@@ -17,6 +17,7 @@
 #include <spdlog/logger.h>
 
 #include "base/host_port.h"
+#include "platform/cpu_affinity.h"
 #include "platform/ready_thread.h"
 #include "server/access/admin_socket.h"
 #include "server/access/paced_refusals.h"
@@ -114,9 +115,15 @@ std::string NotReadyIn(const InferenceService& service) {
   return names;
 }
 
+// Whether lanes run on the cores of the I/O threads, for want of others.
+bool SharesCores(const ServeOptions& o) {
+  return AssignCores(AllowedCores(), o.lanes, o.slots * o.threads).lanes.empty();
+}
+
 HttpOptions HttpOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts,
                           const ServedTraces& traces) {
   HttpOptions http{.address = o.address, .port = o.http_port, .threads = o.http_threads};
+  http.shares_cores = SharesCores(o);
   http.max_body = o.max_body_mb << 20;
   http.strict_triton = o.strict_triton;
   http.access = parts.access.access;
@@ -142,6 +149,7 @@ HttpOptions HttpOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts
 GrpcOptions GrpcOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts,
                           const ServedTraces& traces) {
   return {.threads = o.http_threads,
+          .shares_cores = SharesCores(o),
           .address = o.address,
           .port = o.grpc_port,
           .strict_triton = o.strict_triton,

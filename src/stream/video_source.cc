@@ -1,54 +1,68 @@
 #include "stream/video_source.h"
 
-#include <algorithm>
-#include <array>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
 
+#include <dlfcn.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#ifdef TACTUS_HAVE_LIBAV
-#include "stream/video/av_source.h"
-#endif
+#include "stream/video_library.h"
 
 namespace tactus {
+namespace {
 
-std::string Shown(std::string_view source) {
-  const std::size_t scheme = source.find("://");
-  if (scheme == source.npos) return std::string(source);
-  const std::size_t host = scheme + 3;
-  const std::size_t path = std::min(source.find_first_of("/?#", host), source.size());
-  const std::size_t at = source.substr(0, path).rfind('@');
-  if (at == source.npos || at < host) return std::string(source);
-  return fmt::format("{}***{}", source.substr(0, host), source.substr(at));
+namespace fs = std::filesystem;
+
+// Beside the program, and where a build and the Debian package have it.
+std::vector<std::string> Candidates() {
+  std::error_code error;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+  return {(folder / kVideoLibrary).string(),
+          (folder.parent_path() / "lib" / "tactus" / kVideoLibrary).string()};
 }
 
-Status CheckSource(std::string_view source) {
-  if (!IsLive(source)) return {};
-  constexpr std::array<std::string_view, 4> kSchemes = {"rtsp", "rtsps", "http", "https"};
-  const std::string_view scheme = source.substr(0, source.find("://"));
-  if (std::ranges::find(kSchemes, scheme) != kSchemes.end()) return {};
-  return InvalidArgument(fmt::format(
-      "the source '{}': no such kind; give a path, or an rtsp, rtsps, http or https URL",
-      Shown(source)));
+Expected<const VideoEntry*> Open(const std::string& path) {
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return Fail(ErrorCode::kUnimplemented, dlerror());
+  const auto* entry = static_cast<const VideoEntry*>(dlsym(library, "tactus_video"));
+  const std::string_view version = entry == nullptr ? "none" : entry->version;
+  if (version == TACTUS_VERSION) return entry;
+  dlclose(library);
+  return Fail(ErrorCode::kUnimplemented,
+              fmt::format("{}: is of version {}, and this is tactus {}; install the package "
+                          "tactus-video of the same version",
+                          path, version, TACTUS_VERSION));
 }
 
-bool CanReadVideo() {
-#ifdef TACTUS_HAVE_LIBAV
-  return true;
-#else
-  return false;
-#endif
+// Once in a process: where it is not there, a restart finds it.
+const Expected<const VideoEntry*>& Library() {
+  static const auto library = []() -> Expected<const VideoEntry*> {
+    const std::vector<std::string> paths = Candidates();
+    for (const std::string& path : paths) {
+      std::error_code ignored;
+      if (fs::exists(path, ignored)) return Open(path);
+    }
+    return Fail(ErrorCode::kUnimplemented,
+                fmt::format("video is read by {}, which is not there ({}); install the package "
+                            "tactus-video, or in a checkout run ./run build video",
+                            kVideoLibrary, fmt::join(paths, ", ")));
+  }();
+  return library;
 }
+
+}  // namespace
+
+bool CanReadVideo() { return Library().has_value(); }
 
 Expected<std::unique_ptr<VideoSource>> OpenVideo(const SourceOptions& options,
                                                  std::stop_token stop) {
-#ifdef TACTUS_HAVE_LIBAV
-  return OpenAvSource(options, std::move(stop));
-#else
-  (void)stop;
-  return Fail(
-      ErrorCode::kUnimplemented,
-      Shown(options.source) + ": this tactus was built without libav; run ./run build video");
-#endif
+  const Expected<const VideoEntry*>& library = Library();
+  if (library) return (*library)->open(options, std::move(stop));
+  return Fail(library.error().code, Shown(options.source) + ": " + library.error().message);
 }
 
 }  // namespace tactus

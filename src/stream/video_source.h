@@ -6,11 +6,11 @@
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <string_view>
 
 #include "base/expected.h"
 #include "base/serving_time.h"
 #include "stream/frame.h"
+#include "stream/source_address.h"
 
 namespace tactus {
 
@@ -33,22 +33,14 @@ class VideoSource {
   virtual Expected<std::optional<SourceFrame>> Read() = 0;
 };
 
-// InvalidArgument where it is the URL of another kind than those above. Looks at the text alone.
-Status CheckSource(std::string_view source);
-
 // InvalidArgument where nothing can be read as video; Unavailable where it cannot be reached now.
 // A stop ends it, and every Read, within a tenth of a second; but not while a host's name is looked
 // up, which takes as long as the system's resolver does.
 Expected<std::unique_ptr<VideoSource>> OpenVideo(const SourceOptions& options,
                                                  std::stop_token stop);
 
-// Whether this build can read video; where it cannot, OpenVideo says what to do about it.
+// Whether video can be read: the library that does (stream/video_library.h) is there, and of this
+// version. Where it is not, OpenVideo says what to do about it.
 bool CanReadVideo();
-
-// As people may see it: what stands before the host, a name and a password, as ***.
-std::string Shown(std::string_view source);
-
-// A camera: it has its own pace, and is tried again when it is lost.
-inline bool IsLive(std::string_view source) { return source.find("://") != source.npos; }
 
 }  // namespace tactus

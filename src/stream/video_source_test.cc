@@ -6,12 +6,13 @@
 namespace tactus {
 namespace {
 
-// Without this, a build without libav would not say what it lacks, or one with it claim to lack it.
+// Without this, a program without the library would not say what it lacks, or one with it claim to
+// lack it.
 TEST(VideoSource, SaysWhatIsMissingWhereVideoCannotBeRead) {
   const auto source = OpenVideo({.source = "/nowhere/a.mp4"}, {});
   ASSERT_FALSE(source);
   const std::string& error = source.error().message;
-  EXPECT_EQ(error.find("run ./run build video") == error.npos, CanReadVideo()) << error;
+  EXPECT_EQ(error.find("install the package tactus-video") == error.npos, CanReadVideo()) << error;
   EXPECT_EQ(source.error().code == ErrorCode::kUnimplemented, !CanReadVideo());
 }
 

@@ -8,8 +8,8 @@ import unittest
 
 PROGRAM, SOURCE = (pathlib.Path(each).resolve() for each in sys.argv[1:3])
 sys.path.insert(0, str(SOURCE / 'tools/deploy'))
+from binaries import brought, packages_of  # noqa: E402
 from release import Failure, check_version, debian_packages, sbom, section_of  # noqa: E402
-from wheel import brought, packages_of  # noqa: E402
 
 
 class Release(unittest.TestCase):

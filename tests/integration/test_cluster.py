@@ -471,30 +471,80 @@ class EnrolmentTest(unittest.TestCase):
 
 
 class UpTest(unittest.TestCase):
-    def test_a_whole_cluster_starts_and_ends(self):
-        with tempfile.TemporaryDirectory(prefix="tactus-cluster-test-") as folder:
-            up = subprocess.Popen([TACTUS, "cluster", "up", str(FLEET.parent), "--state", folder],
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            said = [next(up.stdout)]
-            while not said[-1].startswith("ready control="):
-                said.append(next(up.stdout))
-            text = "".join(said)
-            command = re.search(r"curl -s (\S+) -d '(.*)'", text)
-            self.assertTrue(command, text)
-            with urllib.request.urlopen(urllib.request.Request(
-                    command[1], data=command[2].encode()), timeout=WAIT_S) as reply:
-                self.assertEqual(reply.status, 200)
-            workers = [int(re.search(r"pid: (\d+)", path.read_text())[1])
-                       for path in pathlib.Path(folder).glob("node-*/worker.state")]
-            self.assertEqual(len(workers), 3)
-            # A worker outlives its agent, but not its cluster.
-            children = pathlib.Path(f"/proc/{up.pid}/task/{up.pid}/children").read_text().split()
-            os.kill(next(int(each) for each in children if b"\0agent\0" in
-                         pathlib.Path(f"/proc/{each}/cmdline").read_bytes()), signal.SIGKILL)
+    def up(self, example):
+        """A cluster that serves, what it printed, and its state's folder."""
+        folder = tempfile.TemporaryDirectory(prefix="tactus-cluster-test-")
+        self.addCleanup(folder.cleanup)
+        up = subprocess.Popen([TACTUS, "cluster", "up", str(SOURCE / "examples" / example),
+                               "--state", folder.name],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(self.end, up)
+        said = [next(up.stdout)]
+        while not said[-1].startswith("ready control="):
+            said.append(next(up.stdout))
+        return up, "".join(said), pathlib.Path(folder.name)
+
+    def end(self, up):
+        if up.poll() is None:
             up.send_signal(signal.SIGINT)
-            rest, _ = up.communicate(timeout=SETTLE_S)
-            self.assertEqual(up.returncode, 0, rest)
-            self.assertEqual([pid for pid in workers if runs(pid)], [])
+            up.wait(timeout=SETTLE_S)
+        up.stdout.close()
+
+    def down(self, up):
+        up.send_signal(signal.SIGINT)
+        rest, _ = up.communicate(timeout=SETTLE_S)
+        self.assertEqual(up.returncode, 0, rest)
+
+    def worker(self, state, node):
+        return int(re.search(r"pid: (\d+)", (state / f"node-{node}/worker.state").read_text())[1])
+
+    def agent(self, up, node):
+        children = pathlib.Path(f"/proc/{up.pid}/task/{up.pid}/children").read_text().split()
+        return next(int(each) for each in children if f"\0--node\0{node}\0".encode() in
+                    pathlib.Path(f"/proc/{each}/cmdline").read_bytes())
+
+    def test_a_whole_cluster_starts_and_ends(self):
+        up, text, state = self.up("street")
+        command = re.search(r"curl -s (\S+) -d '(.*)'", text)
+        self.assertTrue(command, text)
+        with urllib.request.urlopen(urllib.request.Request(
+                command[1], data=command[2].encode()), timeout=WAIT_S) as reply:
+            self.assertEqual(reply.status, 200)
+        workers = [self.worker(state, node) for node in ("server", "north", "south")]
+        # A worker outlives its agent, but not its cluster.
+        os.kill(self.agent(up, "north"), signal.SIGKILL)
+        self.down(up)
+        self.assertEqual([pid for pid in workers if runs(pid)], [])
+
+    @unittest.skipUnless((SOURCE / "models/pipelines/nanodet/1/model.onnx").exists(),
+                         "run tools/setup/street.sh")
+    def test_cameras_outlive_the_server_that_found_their_poses(self):
+        up, text, state = self.up("cameras")
+        self.assertRegex(text, "which serves camera_north: find on north, pose on server")
+        address = re.search(r"curl -s http://(\S+)/v2/models/camera_north/infer", text)[1]
+        frame = (SOURCE / "examples/pipelines/street1.jpg").read_bytes()
+        header = json.dumps({
+            "inputs": [{"name": "jpeg", "datatype": "UINT8", "shape": [len(frame)],
+                        "parameters": {"binary_data_size": len(frame)}}]}).encode()
+
+        def persons():
+            """Whose poses came in time."""
+            request = urllib.request.Request(
+                f"http://{address}/v2/models/camera_north/infer", data=header + frame,
+                headers={"Inference-Header-Content-Length": len(header)})
+            try:
+                with urllib.request.urlopen(request, timeout=WAIT_S) as reply:
+                    outputs = {each["name"]: each["shape"] for each in json.load(reply)["outputs"]}
+            except urllib.error.HTTPError:
+                return 0
+            self.assertEqual(outputs["points"][1:], [17, 3])
+            return outputs["points"][0]
+
+        until("poses", persons)
+        for pid in (self.agent(up, "server"), self.worker(state, "server")):
+            os.kill(pid, signal.SIGKILL)
+        until("poses without the server", persons)
+        self.down(up)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ class LoadTest(ServedTest):
         text, run = self.short("--profile", self.profile)
         self.assertAlmostEqual(run["accuracy_limit"], LIMIT)
         header, row = (next(line for line in text.splitlines() if line.startswith(start))
-                       for start in ("policy ", "- "))
+                       for start in ("model ", "all "))
         self.assertIn("limit", header.split())
         self.assertIn(f"{100 * LIMIT:.1f}", row.split())
 

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# check_container.sh PACKAGE: builds deploy/Containerfile around the Debian package, by buildah with
-# its chroot isolation, and runs what it made by runc as the chart and docs/guide/deploy.md would:
-# as the image's user, in a network of its own, without capabilities, on a file system that is read
-# only. A model is served, asked over HTTP, and ended by the image's signal. Exit code 77: not tried
-# here, and why.
+# check_container.sh FOLDER: builds deploy/Containerfile around the Debian packages of the folder,
+# by buildah with its chroot isolation, and runs what it made by runc as the chart and
+# docs/guide/deploy.md would: as the image's user, in a network of its own, without capabilities, on
+# a file system that is read only. A model is served, asked over HTTP, a recording is streamed to
+# it, and it is ended by the image's signal. Then the image is written as an OCI archive,
+# out/package/tactus-VERSION.oci.tar, whose name is printed last. Exit code 77: not tried here, and
+# why.
 #
 # No registry is asked: the image that the Containerfile starts from is a bare Debian 12 made by
 # debootstrap. What it takes is thrown away at the end.
@@ -21,7 +23,7 @@ for each in debootstrap buildah runc nsenter curl; do
     "apt-get install debootstrap buildah runc util-linux curl"
 done
 unshare --mount true 2>/dev/null || skip "mounts are refused here" "a machine that may mount"
-package=$(realpath "$1")
+packages=$(realpath "$1") most_mb=150
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/tactus-container.XXXXXX")
 name=tactus-${work##*.} runner=
 
@@ -49,13 +51,14 @@ say "an image of a bare Debian 12"
 base=$(images from scratch)
 folder=$(images mount "$base")
 bare_debian "$folder" ca-certificates || fail "debootstrap failed (log: $folder.log)"
+rm -rf "$folder"/var/cache/apt/* "$folder"/var/lib/apt/lists/*
 images umount "$base" >/dev/null
 images commit --quiet "$base" localhost/bare-debian:12 >/dev/null
 images rm "$base" >/dev/null
 
 say "deploy/Containerfile"
 mkdir "$work/context"
-cp "$package" "$work/context/"
+cp "$packages"/tactus_*.deb "$packages"/tactus-video_*bookworm_*.deb "$work/context/"
 images build --isolation chroot --from localhost/bare-debian:12 --tag localhost/tactus:check \
   --file deploy/Containerfile "$work/context" >"$work/build.log" 2>&1 ||
   { tail -n 20 "$work/build.log" >&2; fail "it was not built"; }
@@ -66,6 +69,14 @@ folder=$(images mount "$made")
 say "serve: read only, as the image's user, in a network of its own"
 mkdir -p "$work/bundle" "$work/models"
 cp -r models/ee_mlp "$work/models/"
+mkdir -p "$work/models/echo/1"
+cat >"$work/models/echo/config.pbtxt" <<'P'
+platform: "identity"
+input { name: "jpeg" data_type: TYPE_UINT8 dims: -1 }
+output { name: "jpeg" data_type: TYPE_UINT8 dims: -1 }
+parameters { key: "slo_ms" value: { string_value: "20000" } }
+P
+cp examples/pipelines/street.mjpeg "$work/models/"
 # Nothing is measured here, so nothing may be late.
 sed -i 's/\(slo_ms".*string_value: \)"[0-9]*"/\1"20000"/' "$work/models/ee_mlp/config.pbtxt"
 chmod -R a+rX "$work/models"
@@ -92,6 +103,11 @@ answer=$(within curl -sS --max-time 20 -H 'Content-Type: application/json' \
 grep -q '"outputs"' <<<"$answer" || fail "no inference: $answer"
 answer=$(within curl -fsS http://127.0.0.1:8002/metrics)
 grep -q '^tactus_requests_total.* 1$' <<<"$answer" || fail "no metric counts it: $answer"
+say "a recording, streamed to it"
+engine exec "$name" tactus stream yard=/models/street.mjpeg --model echo --as-answered \
+  >"$work/streamed" || { tail -n 5 "$work/streamed" >&2; fail "it streams no recording"; }
+frames=$(grep -c '^{"stream":"yard","frame":' "$work/streamed")
+[ "$frames" = 40 ] || fail "$frames of 40 frames were answered"
 # What the chart runs inside it besides.
 engine exec "$name" sleep 0 || fail "there is no sleep for preStop"
 engine exec "$name" tactus cluster status --help >/dev/null || fail "probes find no tactus"
@@ -105,5 +121,12 @@ status=0
 wait $runner || status=$?
 runner=
 [ $status = 0 ] || { cat "$work/log" >&2; fail "it ended with exit code $status"; }
-echo "container: built, served as 64000 on a read-only file system, and ended when told" \
-  "($(du -sm "$folder" | cut -f1) MB unpacked)"
+version=$(sed -nE 's/^project\(tactus VERSION ([0-9.]+).*/\1/p' CMakeLists.txt)
+archive=out/package/tactus-$version.oci.tar
+rm -f "$archive"
+images push --quiet localhost/tactus:check "oci-archive:$archive:tactus" >/dev/null
+mb=$(du -m "$archive" | cut -f1)
+echo "container: built, served and streamed as 64000 on a read-only file system, and ended when" \
+  "told ($(du -sm "$folder" | cut -f1) MB unpacked, $mb MB as an archive)"
+[ "$mb" -le $most_mb ] || fail "the archive has $mb MB, more than $most_mb"
+echo "$archive"

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# check_package.sh PACKAGE NEWER: what a user does with the Debian package, on a bare Debian 12 in a
-# folder (debootstrap, chroot): install, read the manual, complete a line, serve a model over HTTP
-# as each unit says and as its user, upgrade to NEWER with settings and state kept, remove, purge,
-# and nothing is left. Both are .deb files of one build. Exit code 77: not tried here, and why.
+# check_package.sh SUITE PACKAGE NEWER VIDEO: what a user does with the Debian package, on a bare
+# Debian of the SUITE (bookworm or trixie) in a folder (debootstrap, chroot): install, within 90 s
+# to a first reply, read the manual, complete a line, serve a model over HTTP as each unit says
+# and as its user, stream a recording with the package VIDEO, upgrade to NEWER with settings and
+# state kept, remove, purge, and nothing is left. All are .deb files of one build. Exit code 77:
+# not tried here, and why.
 #
 # systemd does not run in a chroot. Its part is played by run_unit, which reads the unit's
 # EnvironmentFile, ExecStart and User; `systemd-analyze verify` reads the rest.
@@ -11,7 +13,7 @@ cd "$(dirname "$0")/../.."
 source tools/deploy/bare_debian.sh
 
 may_make_bare_debian
-package=$1 newer=$2
+suite=$1 package=$2 newer=$3 video=$4 most_seconds=90
 root=$(mktemp -d "${TMPDIR:-/var/tmp}/tactus-package.XXXXXX")
 chmod 755 "$root"  # it is / of all who run in it
 servers=()
@@ -38,7 +40,7 @@ inside() {  # [--exec] COMMAND...; with --exec in place of this shell, which is 
 }
 
 make_machine() {
-  bare_debian "$root" ca-certificates,curl,man-db ||
+  bare_debian "$root" ca-certificates,curl,man-db "$suite" ||
     fail "debootstrap failed (log: $root.log)"
   # A minimal image keeps no manual pages unless it is told to.
   rm -f "$root"/etc/dpkg/dpkg.cfg.d/*
@@ -114,6 +116,26 @@ serve() {
   stop_all
 }
 
+# A recording, streamed to the unit's server.
+stream() {
+  mkdir -p "$root/var/lib/tactus/models/echo/1"
+  cat >"$root/var/lib/tactus/models/echo/config.pbtxt" <<'P'
+platform: "identity"
+input { name: "jpeg" data_type: TYPE_UINT8 dims: -1 }
+output { name: "jpeg" data_type: TYPE_UINT8 dims: -1 }
+parameters { key: "slo_ms" value: { string_value: "20000" } }
+P
+  cp examples/pipelines/street.mjpeg "$root/tmp/"
+  start tactus
+  inside tactus stream yard=/tmp/street.mjpeg --model echo --as-answered \
+    --url "127.0.0.1:$(told tactus grpc)" >"$root/tmp/streamed" ||
+    { tail -n 5 "$root/tmp/streamed" >&2; fail "no stream"; }
+  [ "$(grep -c '^{"stream":"yard","frame":' "$root/tmp/streamed")" = 40 ] ||
+    fail "not all of 40 frames were answered"
+  stop_all
+  rm -r "$root/var/lib/tactus/models/echo"
+}
+
 # A site of a scheduler, a worker and a front end.
 serve_site() {
   local port
@@ -156,12 +178,14 @@ serve_cluster() {
   stop_all
 }
 
-say "a bare Debian 12"
+say "a bare Debian, $suite"
 make_machine
 things >"$root.before"
 
 say "install $(basename "$package")"
+SECONDS=0
 install_package "$package"
+installed=$SECONDS
 inside tactus --version
 inside man -P cat tactus-serve >"$root/tmp/manual" 2>&1
 grep -q -- --model-control-mode "$root/tmp/manual" || fail "no manual page of tactus serve"
@@ -182,7 +206,10 @@ any_ports='--http-port 0 --grpc-port 0 --metrics-port 0'
 set_in tactus TACTUS_OPTIONS "$any_ports"
 
 say "serve: one machine"
+SECONDS=0
 serve
+say "$((installed + SECONDS)) s from apt to a reply (bar $most_seconds)"
+[ $((installed + SECONDS)) -le $most_seconds ] || fail "that is too long"
 say "serve: a site of three processes"
 serve_site
 say "serve: a controller and an agent"
@@ -190,6 +217,14 @@ serve_cluster
 for kept in controller/controller.state agent/node.state; do
   [ -s "$root/var/lib/tactus/$kept" ] || fail "there is no $kept"
 done
+
+say "streams: $(basename "$video")"
+! inside tactus stream yard=/tmp/none.mjpeg --model echo 2>"$root/tmp/without" ||
+  fail "it reads video without the package"
+grep -q 'install the package tactus-video' "$root/tmp/without" || fail "it names no remedy"
+install_package "$video"
+stream
+inside apt-get -qq remove -y tactus-video >/dev/null 2>&1
 
 say "upgrade to $(basename "$newer")"
 find "$root/var/lib/tactus" "$root/etc/tactus" -type f -exec sha256sum {} + | sort >"$root.kept"
@@ -207,4 +242,4 @@ inside apt-get -qq remove -y tactus >/dev/null 2>&1
   fail "remove took settings or models"
 inside apt-get -qq purge -y tactus >/dev/null 2>&1
 things | diff "$root.before" - || fail "purge left something"
-echo "package: installed, served, upgraded, removed and purged"
+echo "package: installed, served, streamed, upgraded, removed and purged on $suite"

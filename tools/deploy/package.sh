@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# package.sh [VERSION]: makes out/package/tactus_VERSION_ARCHITECTURE.deb of a release build; the
-# VERSION is the project's unless it is given. Prints the file's name last.
+# package.sh [VERSION]: makes out/package/tactus_VERSION_ARCHITECTURE.deb of a release build, for
+# Debian 12 and 13; the VERSION is the project's unless it is given. Prints the file's name last.
 # package.sh wheel: makes a wheel for Python's pip in the same folder (wheel.py).
 #
-# The builds are of their own (build/package, build/wheel), without libav: Debian's is under the
-# GPL, and so would be a program linked with it that is passed on (THIRD_PARTY.md). `tactus stream`
-# of a package therefore reads no video. The wheel brings its libraries along, and libpq would
-# need 14 others (Kerberos, LDAP, ...), so its knowledge base is SQLite's.
+# The builds are of their own (build/package, build/wheel), without what reads video: that is the
+# package tactus-video (video_package.sh). Both bring libraries along (binaries.py). The wheel's
+# would be libpq too, with 14 others (Kerberos, LDAP, ...), so its knowledge base is SQLite's.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -32,20 +31,16 @@ build() {
   ninja -C "$folder" -j "$(nproc)" "${@:2}" >&2
 }
 
+for program in patchelf readelf dpkg-query cpack dpkg-deb; do
+  command -v $program >/dev/null || fail "there is no $program here" \
+    "build packages on Debian 12, with the group package of tools/setup/packages.txt"
+done
 if [ "${1:-}" = wheel ]; then
-  for program in patchelf readelf dpkg-query; do
-    command -v $program >/dev/null || fail "there is no $program here" \
-      "build the wheel on Debian 12, with the packages patchelf and binutils"
-  done
   build wheel -DTACTUS_POSTGRES=OFF -- tactus
   mkdir -p out/package
   rm -f out/package/*.whl
   exec python3 -B tools/deploy/wheel.py build/wheel/apps/tactus out/package
 fi
-for program in cpack dpkg-deb dpkg-shlibdeps; do
-  command -v $program >/dev/null || fail "there is no $program here" \
-    "build the package on Debian 12, with the packages cmake and dpkg-dev"
-done
 
 version=${1:-}
 [[ -z $version || $version =~ ^[0-9][A-Za-z0-9.+~]*$ ]] ||
@@ -53,7 +48,7 @@ version=${1:-}
 
 build package -- tactus tactus_package_files
 
-rm -rf out/package/*.deb out/package/_CPack_Packages
+rm -rf out/package/tactus_*.deb out/package/_CPack_Packages
 as=()
 [ -z "$version" ] || as=(-D "CPACK_PACKAGE_VERSION=$version")
 (cd build/package && cpack -G DEB "${as[@]}") >>"$log" 2>&1 || {
@@ -61,7 +56,7 @@ as=()
   fail "cpack could not make the package" "the whole log is $log"
 }
 rm -rf out/package/_CPack_Packages
-package=$(echo out/package/*.deb)
+package=$(echo out/package/tactus_*.deb)
 grep -q '/usr/lib/tactus/libonnxruntime.so.1$' <<<"$(dpkg-deb --contents "$package")" ||
   fail "the package has no ONNX Runtime" "./run build fetches it; or set ONNXRUNTIME_ROOT"
 echo "$package"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """release.py VERSION: a release of what is checked out, in out/release/VERSION: the wheel, the
-Debian package, what they are made of (SPDX), what changed, and the sums of all; prints what to
-upload.
+Debian packages, the image, what they are made of (SPDX), what changed, and the sums of all; prints
+what to upload. The packages for video and the image are made by root alone; where they cannot be
+made, the release is without them and says so.
 
 Nothing is built before all of this holds: VERSION is the project's and the server's, everything is
 committed, and CHANGELOG.md has a section of VERSION.
@@ -16,8 +17,9 @@ import sys
 import time
 import uuid
 
-from wheel import ROOT, Failure, brought, compiled_in, output, packages_of
+from binaries import ROOT, Failure, brought, compiled_in, output, packages_of
 
+SKIPPED = 77  # the exit code of what cannot be made here
 # THIRD_PARTY.md's words -> SPDX's identifiers.
 LICENCES = {'public domain': 'LicenseRef-public-domain'}
 
@@ -106,11 +108,16 @@ def release(version):
     changes = section_of((ROOT / 'CHANGELOG.md').read_text(), version)
     if output('git', '-C', ROOT, 'status', '--porcelain'):
         raise Failure('not everything is committed (git status); a release is of a commit')
-    made = []
-    for arguments in ([], ['wheel']):
-        done = subprocess.run([ROOT / 'tools/deploy/package.sh', *arguments], cwd=ROOT,
-                              stdout=subprocess.PIPE, text=True, check=True)
-        made.append(ROOT / done.stdout.splitlines()[-1])
+    made, lacks = [], []
+    for script in (['package.sh'], ['video_package.sh', 'bookworm', 'trixie'],
+                   ['check_container.sh', 'out/package'], ['package.sh', 'wheel']):
+        done = subprocess.run([ROOT / 'tools/deploy' / script[0], *script[1:]], cwd=ROOT,
+                              stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode == SKIPPED:
+            lacks.append(script[0])
+            continue
+        done.check_returncode()
+        made += [ROOT / each for each in done.stdout.split() if each.startswith('out/package/')]
 
     out = ROOT / 'out/release' / version
     shutil.rmtree(out, ignore_errors=True)
@@ -132,6 +139,8 @@ def release(version):
     print(f'release {version} of commit {commit}; tag it v{version} and upload, of {out}:')
     for path in sorted(out.iterdir()):
         print(f'  {path.name} ({path.stat().st_size / 1e6:.2f} MB)')
+    if lacks:
+        print(f'lacks what {" and ".join(lacks)} makes; see above why')
 
 
 if __name__ == '__main__':

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# onnxruntime.sh: puts ONNX Runtime's library into .cache/onnxruntime/lib. Its headers are in the
-# tree (third_party/onnxruntime).
+# onnxruntime.sh [MACHINE]: puts ONNX Runtime's library into .cache/onnxruntime/lib, or that of
+# another MACHINE (aarch64) into .cache/onnxruntime-MACHINE/lib. Its headers are in the tree
+# (third_party/onnxruntime).
 #
 # With ONNXRUNTIME_ROOT set, that installation is used and nothing is fetched. Otherwise the library
 # is Microsoft's own build, taken out of PyPI's wheel for Python 3.11; it has nothing of Python.
 source "$(dirname "$0")/lib.sh"
 
 version=1.30.0
-target=$cache/onnxruntime
+target=$cache/onnxruntime${1:+-$1}
 
-if [ -n "${ONNXRUNTIME_ROOT:-}" ]; then
+if [ -n "${ONNXRUNTIME_ROOT:-}" ] && [ -z "${1:-}" ]; then
   library=$(find "$ONNXRUNTIME_ROOT"/lib* -name 'libonnxruntime.so*' 2>/dev/null | head -n 1) ||
     true
   [ -n "$library" ] && exit 0
@@ -17,7 +18,7 @@ if [ -n "${ONNXRUNTIME_ROOT:-}" ]; then
     "point it to an unpacked release of ONNX Runtime, or unset it to have one fetched"
 fi
 
-machine=$(uname -m)
+machine=${1:-$(uname -m)}
 case $machine in
   x86_64) sha=fd54b314ea385bcecac69ab431f020ba503e3878dad4ebb645fec5a24b041242 ;;
   aarch64) sha=bac3aee7b40acd805659fd81a2acd6096312d5b0f014c97ddfe75fb4c1644627 ;;

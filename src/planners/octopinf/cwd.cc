@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -24,6 +25,11 @@ struct Cost {
     return busy <= other.busy / kLess && memory_mb < other.memory_mb * kLess;
   }
 };
+
+// Three digits, and no exponent.
+std::string Rounded(double kb) {
+  return kb < 1000 ? fmt::format("{:.3g}", kb) : fmt::format("{:.0f}", kb);
+}
 
 SharedBatches SharedOf(const CwdOptions& options) {
   return options.static_batches ? SharedBatches::kAsPlaced : SharedBatches::kSearched;
@@ -274,13 +280,13 @@ class Distributor {
     const double out = SentBehind(p, m);
     if (!late && in * options_.alpha < out && !AnyBehindAtEdge(p, m)) {
       At(p)[m.value()] = before[m.value()];
-      Refuse(p, m, fmt::format("its answers are {:.3g} kB/s, its input {:.3g}", out, in));
+      Refuse(p, m, fmt::format("its answers are {} kB/s, its input {}", Rounded(out), Rounded(in)));
       return;
     }
-    Why(p, m) =
-        AnyBehindAtEdge(p, m)
-            ? "at the source, as some of what follows it"
-            : fmt::format("at the source: it sends {:.3g} kB/s on instead of {:.3g}", out, in);
+    Why(p, m) = AnyBehindAtEdge(p, m)
+                    ? "at the source, as some of what follows it"
+                    : fmt::format("at the source: it sends {} kB/s on instead of {}", Rounded(out),
+                                  Rounded(in));
   }
 
   void Commit(FleetPipelineId p, double sign) {

@@ -290,7 +290,7 @@ void DispatchTurns::Admit(PendingCall& pending, TimePoint now) {
   Request request;
   // A front end may have stamped the call after this turn read the clock.
   request.arrival = std::min(pending.received, now);
-  request.deadline = pending.deadline;
+  request.deadline = pending.deadline - Reserve(pending);
   request.shape = pending.shape_class;
   request.priority = pending.call.priority;
   const std::uint64_t first = pending.first_request.value();
@@ -300,6 +300,13 @@ void DispatchTurns::Admit(PendingCall& pending, TimePoint now) {
     request.payload = PayloadSlab::Payload(index, row);
     dispatcher_.Arrive(model, request);  // after the last row the call may be gone already
   }
+}
+
+Duration DispatchTurns::Reserve(const PendingCall& pending) const {
+  constexpr int kMostOf = 8;  // one part in so many of the call's time
+  if (pending.deadline == kNever) return {};
+  const Duration time = std::max(pending.deadline - pending.received, Duration{});
+  return std::min(std::chrono::duration_cast<Duration>(replies_.overruns().Most()), time / kMostOf);
 }
 
 void DispatchTurns::RefuseWhole(PendingCall& pending, DropReason reason, TimePoint now,
@@ -346,6 +353,7 @@ void DispatchTurns::Launch(const Batch& batch) {
     PendingCall& pending = slab_.at(PayloadSlab::IndexOf(request.payload));
     const std::uint32_t row = PayloadSlab::RowOf(request.payload);
     pending.rows[row].position = static_cast<std::uint32_t>(order.rows.size());
+    pending.expected_end = batch.expected_end;
     ++pending.rows_held;
     order.rows.push_back({&pending, row});
   }

@@ -155,6 +155,9 @@ class DispatchTurns final : private Outbox, private LaneWorker::Listener, privat
   void TakeFinished(TimePoint now);
   bool TakeMessages(TimePoint now);
   void Admit(PendingCall& pending, TimePoint now);
+  // Of a call's time, what answers of late took longer than expected: a policy that uses all of it
+  // would be late by as much.
+  Duration Reserve(const PendingCall& pending) const;
   void CancelCall(const Message& message);
   void Finish(LaunchOrder& order, TimePoint now);
   void AbandonOrder(LaunchOrder& order);

@@ -48,6 +48,7 @@ struct PendingCall {
   std::size_t bytes = 0;
   TimePoint received;
   TimePoint deadline;
+  TimePoint expected_end;  // of its last batch, as it was decided; before the first, of nothing
 
   // The dispatch loop's.
   RequestId first_request;            // row r is first_request + r

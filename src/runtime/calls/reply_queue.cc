@@ -235,6 +235,7 @@ void ReplyQueue::AnswerAll(PendingCall& first) {
 void ReplyQueue::AnswerNow(PendingCall& pending) {
   const TimePoint now = clock_.Now();
   InferReply reply = MakeReply(pending, now);
+  if (reply.status) overruns_.Note(now - pending.expected_end);
   if (auto why = options_.not_batched ? NotBatched(pending, reply) : std::nullopt) {
     std::shared_ptr<ServedModel> model = pending.model;
     InferCall call = std::move(pending.call);

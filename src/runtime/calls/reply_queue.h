@@ -17,6 +17,7 @@
 #include "platform/wall_clock.h"
 #include "runtime/calls/payload_slab.h"
 #include "runtime/models/served_model.h"
+#include "service/loop_delay.h"
 #include "service/observer.h"
 
 namespace tactus {
@@ -58,6 +59,8 @@ class ReplyQueue {
   void Serve(Wanted wanted);
   // The thread answers, if there is anything to answer.
   void Wake();
+  // By how much calls were answered after the end that was expected of their batch.
+  const LoopDelay& overruns() const { return overruns_; }
 
  private:
   void Run();
@@ -75,6 +78,7 @@ class ReplyQueue {
   MpmcRing<PendingCall*> answers_;
   MpmcRing<BatchEvent> batches_{4096};
   Doorbell bell_;
+  LoopDelay overruns_;
   std::atomic<bool> asked_{false};
   std::atomic<bool> stop_{false};
   std::thread thread_;

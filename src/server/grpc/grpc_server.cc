@@ -38,6 +38,7 @@ std::shared_ptr<H2Context> ContextOf(GrpcOptions options) {
   context->limits = options.limits;
   if (context->limits == nullptr) context->limits = NoClientLimits(options.max_pending_bytes);
   context->decode = std::make_unique<DecodeThreads>(1);
+  context->shares_cores = options.shares_cores;
   context->max_connections = options.max_connections;
   context->protocol = "gRPC";
   context->warn = options.warn;

@@ -33,6 +33,7 @@ class TraceSettings;
 struct GrpcOptions {
   // I/O threads. Calls are read and answers written on them, inference runs elsewhere.
   int threads = 1;
+  bool shares_cores = false;  // of the I/O threads with lanes
   // Loopback unless the operator says otherwise. "unix:PATH" is a Unix socket, without a port.
   std::string address = "127.0.0.1";
   std::uint16_t port = 8001;  // 0: any free port; Start says which

@@ -103,9 +103,8 @@ void H2Connection::Forget(std::int32_t id) {
 }
 
 void H2Connection::Read() {
-  stream().async_read_some(
-      asio::buffer(in_.get(), kReadAtOnce),
-      [self = Self()](error_code error, std::size_t n) { self->OnRead(error, n); });
+  stream().Read({reinterpret_cast<char*>(in_.get()), kReadAtOnce},
+                [self = Self()](error_code error, std::size_t n) { self->OnRead(error, n); });
 }
 
 void H2Connection::OnRead(error_code error, std::size_t n) {

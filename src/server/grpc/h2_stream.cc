@@ -43,7 +43,7 @@ std::string Percent(std::string_view text) {
 
 H2Stream::H2Stream(std::shared_ptr<H2Connection> connection, std::int32_t id)
     : connection_(std::move(connection)), id_(id) {
-  head_.arrived = Clock::now();
+  head_.arrived = connection_->came();
   head_.client = connection_->address();
 }
 
@@ -162,7 +162,7 @@ void H2Stream::Feed(std::span<const std::byte> bytes) {
 
 // A message's length is there, and maybe its first bytes: whether the rest may come.
 bool H2Stream::Begun(std::span<const std::byte> first) {
-  message_begun_ = Clock::now();
+  message_begun_ = connection_->came();
   const auto refuse = [this](Error error) {
     Finish(EndOf(std::unexpected(std::move(error)), false));
     return false;

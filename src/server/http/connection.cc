@@ -162,9 +162,8 @@ void Connection::Read() {
   reading_ = true;
   AwakeAt(std::clamp(reader_.missing(), std::size_t{1}, kBodyAtOnce));
   if (reader_.skips() && !stream().secret()) return AwaitDiscard();
-  stream().async_read_some(
-      asio::buffer(space.data(), space.size()),
-      [self = Self()](error_code error, std::size_t n) { self->OnRead(error, n); });
+  stream().Read(space,
+                [self = Self()](error_code error, std::size_t n) { self->OnRead(error, n); });
 }
 
 // Bodies that are thrown away must not hold up those that are read: they have what time is left.
@@ -218,7 +217,7 @@ void Connection::OnRead(error_code error, std::size_t n) {
   }
   if (phase_ == Phase::kLingering) return Read();
   Heard();
-  if (reader_.idle()) begun_ = heard();
+  if (reader_.idle()) begun_ = came();
   const RequestReader::State state = reader_.Commit(n);
   if (phase_ == Phase::kReading) return Advance(state);
   Read();

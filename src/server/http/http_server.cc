@@ -20,6 +20,7 @@ struct HttpServer::Body {
     context->limits = options.limits;
     if (context->limits == nullptr) context->limits = NoClientLimits(options.max_pending_bytes);
     context->lag = options.lag;
+    context->shares_cores = options.shares_cores;
     context->max_connections = options.max_connections;
     context->warn = options.warn;
     options.threads = std::max(options.threads, 1);

@@ -37,6 +37,7 @@ struct HttpOptions {
   std::uint16_t port = 8000;  // 0: any free port; Start says which
   // I/O threads. Requests are parsed and answers written on them, inference runs elsewhere.
   int threads = 1;
+  bool shares_cores = false;  // of the I/O threads with lanes
   // Threads that unpack bodies and read long texts, so that the I/O threads need not.
   int decode_threads = 1;
   // A larger body is refused with 413. For compressed bodies it bounds the inflated size too.

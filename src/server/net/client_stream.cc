@@ -1,9 +1,15 @@
 #include "server/net/client_stream.h"
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
 #include <string_view>
 
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
 #include <openssl/ssl.h>
+#include <sys/socket.h>
 
 #include "server/access/access.h"
 
@@ -71,6 +77,39 @@ Status TlsContexts::Make(const Access* access) {
 std::shared_ptr<TlsContext> TlsContexts::Of(const Access* access) {
   (void)Make(access);  // where it fails, the last one serves on
   return context_;
+}
+
+void ClientStream::StampArrivals() {
+  const int on = 1;
+  setsockopt(socket().native_handle(), SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
+}
+
+std::optional<std::size_t> ClientStream::TryRead(std::span<char> space,
+                                                 boost::system::error_code& error) {
+  // More is a clock that was set.
+  constexpr std::chrono::nanoseconds kLongest = std::chrono::seconds(10);
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(timespec))];
+  iovec to{.iov_base = space.data(), .iov_len = space.size()};
+  msghdr message{};
+  message.msg_iov = &to;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const ssize_t n = recvmsg(socket().native_handle(), &message, MSG_DONTWAIT);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
+  if (n < 0) error.assign(errno, boost::system::system_category());
+  if (n == 0) error = boost::asio::error::eof;
+  if (n <= 0) return 0;
+  waited_ = {};
+  const cmsghdr* said = CMSG_FIRSTHDR(&message);
+  if (said == nullptr || said->cmsg_type != SCM_TIMESTAMPNS) return n;
+  timespec came{}, now{};
+  std::memcpy(&came, CMSG_DATA(said), sizeof came);
+  clock_gettime(CLOCK_REALTIME, &now);
+  const std::chrono::nanoseconds waited = std::chrono::seconds(now.tv_sec - came.tv_sec) +
+                                          std::chrono::nanoseconds(now.tv_nsec - came.tv_nsec);
+  if (waited <= kLongest) waited_ = std::max(waited, std::chrono::nanoseconds{});
+  return n;
 }
 
 bool ClientStream::agreed() {

@@ -2,12 +2,17 @@
 // protocols' connections only.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
 
@@ -47,7 +52,7 @@ inline std::size_t AsMuchAsGoes(const boost::system::error_code& error, std::siz
   return error ? 0 : std::size_t{4} << 20;
 }
 
-// An AsyncStream of Asio; one read and one write may be under way at once.
+// An AsyncWriteStream of Asio that is read as well; one read and one write may be under way at once.
 class ClientStream {
  public:
   using Socket = boost::asio::generic::stream_protocol::socket;
@@ -70,11 +75,32 @@ class ClientStream {
     plain_.reset();
     secret_->async_handshake(boost::asio::ssl::stream_base::server, std::forward<Done>(done));
   }
-  template <class Buffers, class Done>
-  void async_read_some(const Buffers& buffers, Done&& done) {
-    if (secret_) return secret_->async_read_some(buffers, std::forward<Done>(done));
-    plain_->async_read_some(buffers, std::forward<Done>(done));
+  // From now on the kernel says when bytes came (Waited). Not through TLS, nor on a Unix socket.
+  void StampArrivals();
+  // done(error, bytes) on the loop once some have come. Whoever calls keeps the stream till then.
+  template <class Done>
+  void Read(std::span<char> space, Done done) {
+    if (secret_) {
+      return secret_->async_read_some(boost::asio::buffer(space.data(), space.size()),
+                                      std::move(done));
+    }
+    boost::system::error_code error;
+    if (const auto n = TryRead(space, error)) {
+      return boost::asio::post(
+          get_executor(), [done = std::move(done), error, n = *n]() mutable { done(error, n); });
+    }
+    plain_->async_wait(boost::asio::socket_base::wait_read,
+                       [this, space, done = std::move(done)](auto failed) mutable {
+                         const auto n =
+                             failed ? std::optional<std::size_t>(0) : TryRead(space, failed);
+                         if (!n)
+                           return Read(space, std::move(done));  // there was nothing after all
+                         done(failed, *n);
+                       });
   }
+  // How long the last bytes had been there when they were read, where the kernel says it; else 0.
+  std::chrono::nanoseconds waited() const { return waited_; }
+
   template <class Buffers, class Done>
   void async_write_some(const Buffers& buffers, Done&& done) {
     if (secret_) return secret_->async_write_some(buffers, std::forward<Done>(done));
@@ -82,8 +108,12 @@ class ClientStream {
   }
 
  private:
+  // What is there already; nothing: not a byte.
+  std::optional<std::size_t> TryRead(std::span<char> space, boost::system::error_code& error);
+
   std::shared_ptr<TlsContext> tls_;  // outlives the stream that was made of it
   std::optional<Socket> plain_;
+  std::chrono::nanoseconds waited_{};
   std::optional<boost::asio::ssl::stream<Socket>> secret_;
 };
 

@@ -24,6 +24,7 @@ IoThread::IoThread(std::size_t index, std::shared_ptr<NetContext> server)
 
 void IoThread::Run() {
   NameThisThread(fmt::format("io-{}", index_));
+  if (server_->shares_cores) WaitForTurns();
   Sweep();
   io_.run();
 }

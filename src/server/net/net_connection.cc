@@ -55,6 +55,7 @@ void NetConnection::Start() {
   stream_.socket().set_option(asio::ip::tcp::no_delay(true), ignored);  // fails on a Unix socket
   if (server().stopping.load()) return Abort();
   if (!stream_.secret()) {
+    stream_.StampArrivals();
     shaken_ = true;
     return Begin();
   }

@@ -32,7 +32,9 @@ class NetConnection : public std::enable_shared_from_this<NetConnection> {
   // Its turn to shake hands for TLS has come.
   void Shake();
   const std::string& address() const { return address_; }  // of the client, as its limits know it
-  Clock::time_point heard() const { return heard_; }       // when the last bytes came
+  Clock::time_point heard() const { return heard_; }       // when the last bytes were read
+  // When they reached this machine, as far as the kernel says it.
+  Clock::time_point came() const { return heard_ - stream_.waited(); }
 
   // A connection that brings a request may be closed for a newcomer after so long without a byte.
   static constexpr std::chrono::seconds kSilence{1};

@@ -27,6 +27,8 @@ struct NetContext {
   std::shared_ptr<LoopLag> lag;
   LoopDelay delay;                        // of whatever the service says to the I/O threads
   std::unique_ptr<DecodeThreads> decode;  // null once the server has stopped
+  // Lanes run on the cores of the I/O threads.
+  bool shares_cores = false;
   std::size_t max_connections = 1024;
   std::atomic<std::size_t> connections{0};
   std::atomic<bool> stopping{false};

@@ -1,5 +1,4 @@
-#include "stream/video/av_source.h"
-
+// Video sources over libav.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -16,6 +15,7 @@
 #include "stream/jpeg.h"
 #include "stream/video/av_types.h"
 #include "stream/video/pictures.h"
+#include "stream/video_library.h"
 
 namespace tactus {
 namespace {
@@ -240,8 +240,6 @@ Expected<std::optional<SourceFrame>> AvSource::Read() {
   }
 }
 
-}  // namespace
-
 Expected<std::unique_ptr<VideoSource>> OpenAvSource(const SourceOptions& options,
                                                     std::stop_token stop) {
   auto source = std::make_unique<AvSource>(options, std::move(stop));
@@ -249,4 +247,9 @@ Expected<std::unique_ptr<VideoSource>> OpenAvSource(const SourceOptions& options
   return source;
 }
 
+}  // namespace
 }  // namespace tactus
+
+// All that the library shows.
+extern "C" [[gnu::visibility("default")]] const tactus::VideoEntry tactus_video;
+const tactus::VideoEntry tactus_video{TACTUS_VERSION, tactus::OpenAvSource};

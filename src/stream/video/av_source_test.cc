@@ -1,5 +1,4 @@
-#include "stream/video/av_source.h"
-
+// Through the library, as the program reads video.
 #include <filesystem>
 #include <fstream>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "base/temporary_folder_test.h"
 #include "stream/jpeg.h"
 #include "stream/video/av_types.h"
+#include "stream/video_source.h"
 
 namespace tactus {
 namespace {
@@ -82,7 +82,7 @@ struct Read {
 };
 
 Expected<std::vector<Read>> ReadAllOf(const std::string& path) {
-  auto source = OpenAvSource({.source = path}, {});
+  auto source = OpenVideo({.source = path}, {});
   if (!source) return std::unexpected(source.error());
   std::vector<Read> frames;
   for (;;) {
@@ -183,7 +183,7 @@ TEST(AvSource, RefusesAPathThatIsNoRegularFile) {
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   for (const std::filesystem::path& path :
        {pipe, folder.path(), std::filesystem::path("/dev/zero")}) {
-    const auto source = OpenAvSource({.source = path.string()}, {});
+    const auto source = OpenVideo({.source = path.string()}, {});
     ASSERT_FALSE(source) << path;
     EXPECT_EQ(source.error().code, ErrorCode::kInvalidArgument) << path;
     EXPECT_THAT(source.error().message, HasSubstr("regular file")) << path;
@@ -195,8 +195,7 @@ TEST(AvSource, AStopEndsIt) {
   WriteRecording(folder.path() / "a.avi", 3);
   std::stop_source stop;
   stop.request_stop();
-  const auto source =
-      OpenAvSource({.source = (folder.path() / "a.avi").string()}, stop.get_token());
+  const auto source = OpenVideo({.source = (folder.path() / "a.avi").string()}, stop.get_token());
   ASSERT_FALSE(source);
   EXPECT_EQ(source.error().code, ErrorCode::kCancelled);
 }
