@@ -1,5 +1,5 @@
-"""The picture of `./run bench peers --json FILE`: a panel for each mix, a line for each server, ours
-in green. Answers in time over the requests offered, by load.
+"""The picture of `./run bench peers --json FILE`: a panel for each mix, a line for each server,
+ours in green. Answers in time over the requests offered, by load.
 
     peers_picture.py FILE PICTURE.png|svg
     peers_picture.py FILE                    prints the tables of docs/compare.md

@@ -14,7 +14,8 @@ here=$PWD machine=$PWD/.cache/arm64
 # Those of the program that stand for themselves; the others need graphs, networks or minutes.
 modules='base|core|policies|dispatch|pipeline|server_[a-z]+'
 # What compiles, and what is the same on every machine; all else is taken for arm64.
-native='ca-certificates|g\+\+|cmake|ninja-build|ccache|mold|protobuf-compiler.*|python3|pkg-config.*'
+native='ca-certificates|g\+\+|cmake|ninja-build|ccache|mold|protobuf-compiler.*|python3'
+native+='|pkg-config.*'
 
 leave() {
   local status=$? folder

@@ -52,7 +52,7 @@ inline std::size_t AsMuchAsGoes(const boost::system::error_code& error, std::siz
   return error ? 0 : std::size_t{4} << 20;
 }
 
-// An AsyncWriteStream of Asio that is read as well; one read and one write may be under way at once.
+// Reads by itself, and writes as an AsyncWriteStream of Asio; one of each may be under way at once.
 class ClientStream {
  public:
   using Socket = boost::asio::generic::stream_protocol::socket;
@@ -93,8 +93,7 @@ class ClientStream {
                        [this, space, done = std::move(done)](auto failed) mutable {
                          const auto n =
                              failed ? std::optional<std::size_t>(0) : TryRead(space, failed);
-                         if (!n)
-                           return Read(space, std::move(done));  // there was nothing after all
+                         if (!n) return Read(space, std::move(done));  // spurious
                          done(failed, *n);
                        });
   }
