@@ -23,12 +23,12 @@ set multiplot layout 1,{panels}
 set grid ytics lc rgb '#dddddd' lt 1
 set border 3 lc rgb '#888888'
 set tics nomirror textcolor rgb '#333333'
-set xlabel 'offered, % of what whole networks in the best batches take'
+set xlabel 'offered, % of full depth'
 set xrange [0:155]
 set yrange [-2:104]
 set lmargin 6
 set rmargin 2
-set key bottom left Left reverse samplen 2
+set key at graph 0.24, graph 0.06 left bottom Left reverse samplen 2
 {plots}
 unset multiplot
 '''
