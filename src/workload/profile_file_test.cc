@@ -356,7 +356,8 @@ TEST(ProfileWarnings, SpeakOfShrinkingAndNoisyLatencies) {
       Warnings(*profile),
       ElementsAre(AllOf(
           HasSubstr("m: 2 of 4 latencies fall as batches grow or exits deepen: batch 2 of exit "
-                    "early takes 0.500 ms, less than batch 1 (1.050 ms); 1 of 4 are noisy"),
+                    "early takes 0.500 ms, less than batch 1 (1.050 ms); 1 of 4 were measured "
+                    "unsteadily"),
           HasSubstr("batch 1 of exit early varies by 40 %; measure again while nothing else"))));
   profile->models[0].exits[0].cells[1].p50_ms = 3;
   profile->models[0].exits[0].cells[0].cv = 0;
