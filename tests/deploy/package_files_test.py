@@ -56,7 +56,15 @@ class Files(unittest.TestCase):
                 if not each.is_dir()}
         documents = {each for each in have if each.startswith('usr/share/doc/tactus/docs/')}
         self.assertIn('usr/share/doc/tactus/docs/guide/deploy.md', documents)
-        want = {'usr/bin/tactus', 'usr/share/bash-completion/completions/tactus',
+        # Each library's name says what is in it, and each has a licence.
+        brought = {each for each in have
+                   if re.fullmatch(r'usr/lib/tactus/lib[\w+.-]*-[0-9a-f]{8}\.so[.0-9]*', each)}
+        licences = {each for each in have if each.startswith('usr/share/doc/tactus/licences/')}
+        self.assertTrue(any('libgrpc++' in each for each in brought), have)
+        self.assertFalse(any('libssl' in each or 'libpq' in each for each in brought), brought)
+        self.assertIn('usr/share/doc/tactus/licences/libgrpc++1.51.copyright', licences)
+        documents |= brought | licences
+        want = {'usr/bin/tactus', 'usr/lib/tactus/tactus', 'usr/share/bash-completion/completions/tactus',
                 'usr/share/zsh/vendor-completions/_tactus',
                 'usr/share/fish/vendor_completions.d/tactus.fish',
                 'usr/share/man/man1/tactus.1.gz'}
@@ -69,6 +77,12 @@ class Files(unittest.TestCase):
         if 'usr/lib/tactus/libonnxruntime.so.1' in have:  # not where it was not fetched
             want |= engine
         self.assertEqual(sorted(have - documents), sorted(want))
+
+    def test_the_program_runs_where_it_is_installed(self):
+        self.assertEqual((self.root / 'usr/bin/tactus').readlink(),
+                         pathlib.Path('../lib/tactus/tactus'))
+        done = run(self.root / 'usr/bin/tactus', '--version', env={'LD_BIND_NOW': '1'})
+        self.assertTrue(done.stdout.startswith('tactus '), done.stderr)
 
     def test_settings_that_dpkg_keeps_are_those_of_etc(self):
         kept = (SOURCE / 'deploy/debian/conffiles').read_text().split()

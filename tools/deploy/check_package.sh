@@ -111,8 +111,9 @@ serve() {
   inside curl -fsS "http://127.0.0.1:$(told tactus http)/v2/health/ready" >/dev/null ||
     fail "the server is not ready"
   infer "$(told tactus http)"
-  inside curl -fsS "http://127.0.0.1:$(told tactus metrics)/metrics" |
-    grep -q '^tactus_requests_total' || fail "no metrics"
+  local page
+  page=$(inside curl -fsS "http://127.0.0.1:$(told tactus metrics)/metrics")
+  grep -q '^tactus_requests_total' <<<"$page" || fail "no metrics"
   stop_all
 }
 
