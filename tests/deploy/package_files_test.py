@@ -64,7 +64,8 @@ class Files(unittest.TestCase):
         self.assertFalse(any('libssl' in each or 'libpq' in each for each in brought), brought)
         self.assertIn('usr/share/doc/tactus/licences/libgrpc++1.51.copyright', licences)
         documents |= brought | licences
-        want = {'usr/bin/tactus', 'usr/lib/tactus/tactus', 'usr/share/bash-completion/completions/tactus',
+        want = {'usr/bin/tactus', 'usr/lib/tactus/tactus',
+                'usr/share/bash-completion/completions/tactus',
                 'usr/share/zsh/vendor-completions/_tactus',
                 'usr/share/fish/vendor_completions.d/tactus.fish',
                 'usr/share/man/man1/tactus.1.gz'}
