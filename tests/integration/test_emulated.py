@@ -45,9 +45,9 @@ class EmulatedClusterTest(unittest.TestCase):
         self.assertIn("on 4096 lanes", said)
         self.assertIn("EMULATED: there is no device", said)
         for name in ("ResNet50", "DenseNet121", "InceptionResNetV2"):
-            row = next(line for line in said.splitlines() if line.startswith(name))
-            self.assertIn("EMULATED, ", row)
-            self.assertIn("a100.csv", row)
+            row = next(line for line in said.splitlines()
+                       if line.startswith("latencies of ") and f"{name}/a100.csv" in line)
+            self.assertIn(f"latencies of {name}: EMULATED, ", row)
 
     def test_answers_metadata_and_statistics_say_that_they_are_emulated(self):
         code, _, body = self.server.post("/v2/models/ResNet50/infer", BODY)
