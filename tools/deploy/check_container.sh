@@ -8,7 +8,8 @@
 # why.
 #
 # No registry is asked: the image that the Containerfile starts from is a bare Debian 12 made by
-# debootstrap. What it takes is thrown away at the end.
+# debootstrap, without documentation and languages, as debian:12-slim is. What it takes is thrown
+# away at the end.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source tools/deploy/bare_debian.sh
@@ -51,7 +52,14 @@ say "an image of a bare Debian 12"
 base=$(images from scratch)
 folder=$(images mount "$base")
 bare_debian "$folder" ca-certificates || fail "debootstrap failed (log: $folder.log)"
+without=(doc info lintian locale man)
 rm -rf "$folder"/var/cache/apt/* "$folder"/var/lib/apt/lists/*
+printf 'path-exclude /usr/share/%s/*\n' "${without[@]}" >"$folder/etc/dpkg/dpkg.cfg.d/slim"
+echo 'path-include /usr/share/doc/*/copyright' >>"$folder/etc/dpkg/dpkg.cfg.d/slim"
+for each in "${without[@]}"; do
+  [ ! -d "$folder/usr/share/$each" ] ||
+    find "$folder/usr/share/$each" ! -type d ! -name copyright -delete
+done
 images umount "$base" >/dev/null
 images commit --quiet "$base" localhost/bare-debian:12 >/dev/null
 images rm "$base" >/dev/null
