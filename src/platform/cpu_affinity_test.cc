@@ -1,7 +1,10 @@
 #include "platform/cpu_affinity.h"
 
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
 namespace tactus {
 namespace {
@@ -28,6 +31,17 @@ TEST(AssignCores, PinsNothingWhereNoCoreWouldBeLeft) {
     EXPECT_THAT(plan.others, IsEmpty());
     EXPECT_THAT(plan.lane(0), IsEmpty());
   }
+}
+
+// Without this, I/O threads would interrupt the batches of lanes that have all cores.
+TEST(WaitForTurns, IsOfTheCallingThreadAlone) {
+  int kind = -1;
+  std::thread([&kind] {
+    WaitForTurns();
+    kind = sched_getscheduler(0);
+  }).join();
+  EXPECT_EQ(kind, SCHED_BATCH);
+  EXPECT_EQ(sched_getscheduler(0), SCHED_OTHER);
 }
 
 }  // namespace
