@@ -28,7 +28,7 @@ esac
 is_complete "$target" "$version wheel $machine" && exit 0
 
 wheel=onnxruntime-$version-cp311-cp311-manylinux_2_28_$machine.whl
-pip_fetch "onnxruntime==$version" "$wheel" "$sha"
+pip_fetch "onnxruntime==$version" "$wheel" "$sha" "$machine"
 rm -rf "$target"
 mkdir -p "$target/lib"
 python3 -m zipfile -e "$cache/downloads/$wheel" "$target/wheel"
