@@ -60,9 +60,6 @@ It decides when a batch starts, how large it is and at which early exit it
 stops, and speaks KServe v2 over HTTP and gRPC. ONNX Runtime is included.")
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
-if(CMAKE_CROSSCOMPILING)
-  set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE arm64)
-endif()
 # What binaries.py leaves to the machine. Trixie's libssl3t64 provides libssl3.
 set(CPACK_DEBIAN_PACKAGE_DEPENDS
     "adduser, libc6 (>= 2.36), libgcc-s1, libpq5, libssl3, libstdc++6 (>= 12), zlib1g")

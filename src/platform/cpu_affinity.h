@@ -26,8 +26,8 @@ void PinThisThread(const std::vector<int>& cores);
 void PinThread(std::thread::native_handle_type thread, const std::vector<int>& cores);
 // At most 15 characters are kept.
 void NameThisThread(std::string_view name);
-// From now on this thread, when it is woken, interrupts none that runs: it has its core as soon as
-// that is idle, or the other has had its slice of some milliseconds.
+// From now on this thread preempts no other when it wakes: it runs once a core is idle, or the time
+// slice of whoever runs there is over, after some milliseconds (SCHED_BATCH).
 void WaitForTurns();
 // The kernel wakes this thread within a nanosecond's slack of its timers instead of 50 us.
 void SharpenTimers();

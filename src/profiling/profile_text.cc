@@ -58,9 +58,8 @@ std::string ToTable(const ProfileFile& profile) {
   std::string text = table.Print();
   if (fitted) {
     text +=
-        "A batch of n rows takes about n times \"a row\", and \"a batch\" once. \"off\": by how "
-        "much a "
-        "mean\nis off this line at most. The server uses what was measured of each batch.\n";
+        "A batch of n rows takes about n times \"a row\", plus \"a batch\". \"off\": the largest\n"
+        "error of this line. The server uses the measured time of each batch.\n";
   }
   return text;
 }

@@ -33,16 +33,6 @@ constexpr std::chrono::milliseconds kIdlePause{1};  // between two looks at what
 constexpr char kNoMemory[] =
     "the system gives the server no more memory (ulimit -v): try again later";
 
-// The lanes' cores and the others'.
-CpuAffinity CoresFor(const RuntimeOptions& options) {
-  if (!options.cores.empty()) {
-    return {std::vector(static_cast<std::size_t>(options.lanes), options.cores), options.cores};
-  }
-  if (!options.pin) return {};
-  if (options.split) return AssignCores(AllowedCores(), 1, options.split->cores);
-  return AssignCores(AllowedCores(), options.lanes, options.slots * options.threads);
-}
-
 // Of the device that is split. Where no core is left for others, they share its cores.
 std::vector<int> DeviceCores(const SplitOptions& split, const CpuAffinity& plan) {
   if (!plan.lanes.empty()) return plan.lanes[0];
@@ -91,6 +81,15 @@ ModelHost::Options HostOptions(const RuntimeOptions& options, const CpuAffinity&
 }
 
 }  // namespace
+
+CpuAffinity CoresFor(const RuntimeOptions& options) {
+  if (!options.cores.empty()) {
+    return {std::vector(static_cast<std::size_t>(options.lanes), options.cores), options.cores};
+  }
+  if (!options.pin) return {};
+  if (options.split) return AssignCores(AllowedCores(), 1, options.split->cores);
+  return AssignCores(AllowedCores(), options.lanes, options.slots * options.threads);
+}
 
 struct Runtime::Body {
   Body(RuntimeOptions runtime_options, RuntimeParts runtime_parts)

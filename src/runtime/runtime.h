@@ -92,6 +92,9 @@ struct RowsPlace {
   TimePoint deadline;
 };
 
+// The cores of a runtime's lanes, and those that they leave; of neither where nothing is pinned.
+CpuAffinity CoresFor(const RuntimeOptions& options);
+
 struct RuntimeParts {
   std::unique_ptr<Policy> policy;
   // The engine that runs a platform ("onnxruntime_onnx"); it outlives the runtime.

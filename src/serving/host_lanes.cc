@@ -4,20 +4,12 @@
 
 #include "engines/registry.h"
 #include "experiment/experiment.h"
-#include "platform/cpu_affinity.h"
 #include "server/kserve/model_config.h"
 
 namespace tactus {
 namespace {
 
 constexpr const char* kHostPolicy = "early-exit-edf:batch=1";
-
-// The cores that the device's lanes leave; empty where nothing is pinned.
-std::vector<int> CoresBeside(const RuntimeOptions& device) {
-  if (!device.pin) return {};
-  const int each = device.split ? device.split->cores : device.slots * device.threads;
-  return AssignCores(AllowedCores(), device.split ? 1 : device.lanes, each).others;
-}
 
 }  // namespace
 
@@ -45,7 +37,7 @@ Expected<std::unique_ptr<HostLanes>> HostLanes::Start(const ServeOptions& option
   auto policy = MakeRealTimePolicy(kHostPolicy);
   if (!policy) return std::unexpected(std::move(policy.error()));
   parts.policy = *std::move(policy);
-  runtime.cores = CoresBeside(runtime);
+  runtime.cores = CoresFor(runtime).others;
   runtime.lanes = options.host_lanes;
   runtime.revivers = options.isolate ? options.host_lanes : 1;
   runtime.slots = 1;

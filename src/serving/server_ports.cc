@@ -17,7 +17,6 @@
 #include <spdlog/logger.h>
 
 #include "base/host_port.h"
-#include "platform/cpu_affinity.h"
 #include "platform/ready_thread.h"
 #include "server/access/admin_socket.h"
 #include "server/access/paced_refusals.h"
@@ -31,7 +30,9 @@
 #include "server/kserve/traced_service.h"
 #include "server/live/live_feed.h"
 #include "server/net/listening_socket.h"
+#include "serving/device.h"
 #include "serving/log_queue.h"
+#include "serving/runtime_options.h"
 #include "serving/server_access.h"
 #include "serving/what_if.h"
 #include "stream/stream_set.h"
@@ -117,7 +118,7 @@ std::string NotReadyIn(const InferenceService& service) {
 
 // Whether lanes run on the cores of the I/O threads, for want of others.
 bool SharesCores(const ServeOptions& o) {
-  return AssignCores(AllowedCores(), o.lanes, o.slots * o.threads).lanes.empty();
+  return !OnDevices(o) && CoresFor(RuntimeOptionsOf(o)).lanes.empty();
 }
 
 HttpOptions HttpOptionsOf(const ServeOptions& o, const ServerPorts::Parts& parts,

@@ -33,3 +33,16 @@ bare_debian() {
   grep -rL /debian "$root/etc/apt/sources.list.d" 2>/dev/null | xargs -r rm -f
   [ ! -e "$root/etc/apt/sources.list.d/debian.sources" ] || : >"$root/etc/apt/sources.list"
 }
+
+# add_echo MODELS: a model there that answers with the JPEG that it gets, to stream a recording to.
+add_echo() {
+  mkdir -p "$1/echo/1"
+  cat >"$1/echo/config.pbtxt" <<'P'
+platform: "identity"
+input { name: "jpeg" data_type: TYPE_UINT8 dims: -1 }
+output { name: "jpeg" data_type: TYPE_UINT8 dims: -1 }
+parameters { key: "slo_ms" value: { string_value: "20000" } }
+P
+}
+# has_all_frames FILE: whether `tactus stream yard=...street.mjpeg` printed 40 answers there.
+has_all_frames() { [ "$(grep -c '^{"stream":"yard","frame":' "$1")" = 40 ]; }

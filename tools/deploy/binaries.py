@@ -159,10 +159,15 @@ def make(program, folder):
         file.write_bytes(text)
 
 
-if __name__ == '__main__':
+def run(what, usage, work):
+    """Of a script PROGRAM FOLDER: `work` with both, and what went wrong in one line."""
     if len(sys.argv) != 3:
-        sys.exit(__doc__)
+        sys.exit(usage)
     try:
-        make(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]))
+        work(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]))
     except Failure as failure:
-        sys.exit(f'package: {failure}')
+        sys.exit(f'{what}: {failure}')
+
+
+if __name__ == '__main__':
+    run('package', __doc__, make)

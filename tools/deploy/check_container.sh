@@ -66,7 +66,7 @@ images rm "$base" >/dev/null
 
 say "deploy/Containerfile"
 mkdir "$work/context"
-cp "$packages"/tactus_*.deb "$packages"/tactus-video_*bookworm_*.deb "$work/context/"
+cp "$packages"/tactus_*.deb "$packages"/tactus-video_*+bookworm_*.deb "$work/context/"
 images build --isolation chroot --from localhost/bare-debian:12 --tag localhost/tactus:check \
   --file deploy/Containerfile "$work/context" >"$work/build.log" 2>&1 ||
   { tail -n 20 "$work/build.log" >&2; fail "it was not built"; }
@@ -77,13 +77,7 @@ folder=$(images mount "$made")
 say "serve: read only, as the image's user, in a network of its own"
 mkdir -p "$work/bundle" "$work/models"
 cp -r models/ee_mlp "$work/models/"
-mkdir -p "$work/models/echo/1"
-cat >"$work/models/echo/config.pbtxt" <<'P'
-platform: "identity"
-input { name: "jpeg" data_type: TYPE_UINT8 dims: -1 }
-output { name: "jpeg" data_type: TYPE_UINT8 dims: -1 }
-parameters { key: "slo_ms" value: { string_value: "20000" } }
-P
+add_echo "$work/models"
 cp examples/pipelines/street.mjpeg "$work/models/"
 # Nothing is measured here, so nothing may be late.
 sed -i 's/\(slo_ms".*string_value: \)"[0-9]*"/\1"20000"/' "$work/models/ee_mlp/config.pbtxt"
@@ -114,8 +108,7 @@ grep -q '^tactus_requests_total.* 1$' <<<"$answer" || fail "no metric counts it:
 say "a recording, streamed to it"
 engine exec "$name" tactus stream yard=/models/street.mjpeg --model echo --as-answered \
   >"$work/streamed" || { tail -n 5 "$work/streamed" >&2; fail "it streams no recording"; }
-frames=$(grep -c '^{"stream":"yard","frame":' "$work/streamed")
-[ "$frames" = 40 ] || fail "$frames of 40 frames were answered"
+has_all_frames "$work/streamed" || fail "not all of 40 frames were answered"
 # What the chart runs inside it besides.
 engine exec "$name" sleep 0 || fail "there is no sleep for preStop"
 engine exec "$name" tactus cluster status --help >/dev/null || fail "probes find no tactus"

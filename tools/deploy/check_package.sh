@@ -119,20 +119,13 @@ serve() {
 
 # A recording, streamed to the unit's server.
 stream() {
-  mkdir -p "$root/var/lib/tactus/models/echo/1"
-  cat >"$root/var/lib/tactus/models/echo/config.pbtxt" <<'P'
-platform: "identity"
-input { name: "jpeg" data_type: TYPE_UINT8 dims: -1 }
-output { name: "jpeg" data_type: TYPE_UINT8 dims: -1 }
-parameters { key: "slo_ms" value: { string_value: "20000" } }
-P
+  add_echo "$root/var/lib/tactus/models"
   cp examples/pipelines/street.mjpeg "$root/tmp/"
   start tactus
   inside tactus stream yard=/tmp/street.mjpeg --model echo --as-answered \
     --url "127.0.0.1:$(told tactus grpc)" >"$root/tmp/streamed" ||
     { tail -n 5 "$root/tmp/streamed" >&2; fail "no stream"; }
-  [ "$(grep -c '^{"stream":"yard","frame":' "$root/tmp/streamed")" = 40 ] ||
-    fail "not all of 40 frames were answered"
+  has_all_frames "$root/tmp/streamed" || fail "not all of 40 frames were answered"
   stop_all
   rm -r "$root/var/lib/tactus/models/echo"
 }

@@ -14,11 +14,11 @@ import io
 import pathlib
 import platform
 import re
-import sys
 import tempfile
 import zipfile
 
-from binaries import ROOT, Failure, brought, collect, licences, needed_versions, output, text_of
+from binaries import (ROOT, Failure, brought, collect, licences, needed_versions, output, run,
+                      text_of)
 
 # The newest that the wheel may need of the machine's libstdc++: those of GCC 12, as in Debian 12.
 LIBSTDCXX = {'GLIBCXX': (3, 4, 30), 'CXXABI': (1, 3, 13)}
@@ -110,9 +110,4 @@ def make(program, out):
 
 
 if __name__ == '__main__':
-    if len(sys.argv) != 3:
-        sys.exit(__doc__)
-    try:
-        make(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]))
-    except Failure as failure:
-        sys.exit(f'wheel: {failure}')
+    run('wheel', __doc__, make)

@@ -104,8 +104,8 @@ any_pip() {
   echo "$venv/bin/pip"
 }
 
-# pip_fetch PACKAGE==VERSION FILE SHA256 [MACHINE]: leaves the verified wheel in .cache/downloads,
-# of this machine or another (aarch64). Downloads only: nothing of it is installed or run.
+# pip_fetch PACKAGE==VERSION FILE SHA256: leaves the verified wheel in .cache/downloads. Downloads
+# only: nothing of it is installed or run.
 pip_fetch() {
   local downloads=$cache/downloads pip platform platforms=()
   mkdir -p "$downloads"
@@ -113,7 +113,7 @@ pip_fetch() {
     pip=$(any_pip)
     say "downloading $1"
     for platform in manylinux2014 manylinux_2_27 manylinux_2_28; do
-      platforms+=(--platform "${platform}_${4:-$(uname -m)}")
+      platforms+=(--platform "${platform}_$(uname -m)")
     done
     $pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
       "${platforms[@]}" --python-version 3.11 --dest "$downloads" "$1" >"$cache/pip.log" 2>&1 || {

@@ -1,16 +1,15 @@
 #!/usr/bin/env bash
-# onnxruntime.sh [MACHINE]: puts ONNX Runtime's library into .cache/onnxruntime/lib, or that of
-# another MACHINE (aarch64) into .cache/onnxruntime-MACHINE/lib. Its headers are in the tree
-# (third_party/onnxruntime).
+# onnxruntime.sh: puts ONNX Runtime's library into .cache/onnxruntime/lib. Its headers are in the
+# tree (third_party/onnxruntime).
 #
 # With ONNXRUNTIME_ROOT set, that installation is used and nothing is fetched. Otherwise the library
 # is Microsoft's own build, taken out of PyPI's wheel for Python 3.11; it has nothing of Python.
 source "$(dirname "$0")/lib.sh"
 
 version=1.30.0
-target=$cache/onnxruntime${1:+-$1}
+target=$cache/onnxruntime
 
-if [ -n "${ONNXRUNTIME_ROOT:-}" ] && [ -z "${1:-}" ]; then
+if [ -n "${ONNXRUNTIME_ROOT:-}" ]; then
   library=$(find "$ONNXRUNTIME_ROOT"/lib* -name 'libonnxruntime.so*' 2>/dev/null | head -n 1) ||
     true
   [ -n "$library" ] && exit 0
@@ -18,7 +17,7 @@ if [ -n "${ONNXRUNTIME_ROOT:-}" ] && [ -z "${1:-}" ]; then
     "point it to an unpacked release of ONNX Runtime, or unset it to have one fetched"
 fi
 
-machine=${1:-$(uname -m)}
+machine=$(uname -m)
 case $machine in
   x86_64) sha=fd54b314ea385bcecac69ab431f020ba503e3878dad4ebb645fec5a24b041242 ;;
   aarch64) sha=bac3aee7b40acd805659fd81a2acd6096312d5b0f014c97ddfe75fb4c1644627 ;;
@@ -28,7 +27,7 @@ esac
 is_complete "$target" "$version wheel $machine" && exit 0
 
 wheel=onnxruntime-$version-cp311-cp311-manylinux_2_28_$machine.whl
-pip_fetch "onnxruntime==$version" "$wheel" "$sha" "$machine"
+pip_fetch "onnxruntime==$version" "$wheel" "$sha"
 rm -rf "$target"
 mkdir -p "$target/lib"
 python3 -m zipfile -e "$cache/downloads/$wheel" "$target/wheel"
