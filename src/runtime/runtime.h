@@ -25,6 +25,7 @@
 #include "core/policy.h"
 #include "dispatch/dispatcher.h"
 #include "dispatch/journal.h"
+#include "platform/cpu_affinity.h"
 #include "runtime/calls/run_watch.h"
 #include "runtime/layout/device_layout.h"
 #include "runtime/models/model_repository.h"
